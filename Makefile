@@ -1,0 +1,83 @@
+# make serve | test | check | bench | eval | fmt | lock | clean
+# Everything is set up in .venv/ on the first call; later calls only look at the stamps.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without cached bytecode every start would pay for compiling again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check bench eval fmt lock clean python
+
+help:
+	@echo "make serve   set up and start the server (ARGS='--port 8000')"
+	@echo "make test    set up and run everything: checks, tests, real peers, short bench"
+	@echo "make check   lint, types, imports, caps, demands"
+	@echo "make bench   cost per token and per request    make eval   quality of answers"
+	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
+
+serve: $(VENV)/.run
+	@exec $(BIN)/rightseat serve $(ARGS)
+
+# phases.py installs by itself, so that installing counts against the first phase's budget.
+test: python
+	@$(PYTHON) checks/phases.py
+
+check: $(VENV)/.dev
+	@$(BIN)/python -m checks
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m bench $(ARGS)
+
+eval:
+	@echo "eval: will ask the real models fixed questions and score tool calls and answers; no cases exist yet"
+
+fmt: $(VENV)/.dev
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+lock: python
+	@$(PYTHON) checks/lock.py
+
+clean:
+	rm -rf $(VENV) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "rightseat needs Python 3.11 or newer; '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+
+# install WHAT,ARGUMENTS: three tries, then a message that is not mistaken for a failed test.
+define install
+	@for try in 1 2 3; do \
+	  $(BIN)/python -m pip install --quiet --retries 5 $(2) && exit 0; \
+	  echo "try $$try of 3 failed: $(1)" >&2; sleep $$try; \
+	done; echo "could not install $(1): see pip's message above" >&2; exit 3
+endef
+
+# No network and nothing to retry: the lock holds the build backend too.
+define install_project
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index -e . || { \
+	  echo "could not install rightseat itself: see pip's message above" >&2; exit 3; }
+endef
+
+$(BIN)/python:
+	@$(MAKE) --no-print-directory python
+	@echo "setting up $(VENV)/ …"
+	@$(PYTHON) -m venv $(VENV) || { echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
+	$(call install,requirements/run.txt,--require-hashes -r requirements/run.txt)
+	$(install_project)
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "installing the locked development tools …"
+	$(call install,requirements/dev.txt,--require-hashes -r requirements/dev.txt)
+	$(install_project)
+	@touch $(VENV)/.run $@

@@ -1,0 +1,23 @@
+"""The clients' side, a process of its own: `python -m bench.driver SCENARIO JOB` prints its findings."""
+
+import json
+import sys
+
+import uvloop
+
+from bench.scenarios import all_scenarios
+from bench.streams import Wrong
+
+
+def main() -> None:
+    name, job = sys.argv[1:]
+    scenario = all_scenarios()[name]
+    assert scenario.drive is not None
+    try:
+        print(json.dumps(uvloop.run(scenario.drive(json.loads(job)))))
+    except Wrong as wrong:
+        sys.exit(str(wrong))
+
+
+if __name__ == "__main__":
+    main()

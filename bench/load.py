@@ -1,0 +1,37 @@
+"""The order that travels in a prompt from the driver through the peer to the upstream."""
+
+import re
+from dataclasses import dataclass
+
+_ORDER = re.compile(rb"bench-i(\d+)-n(\d+)-r(\d+)-([a-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One answer to be given by the upstream."""
+
+    stream: int
+    """Which of the driver's streams; the upstream reports closes by it."""
+    tokens: int
+    rate: int
+    start: str = "now"
+    """`now`: tokens at once; `never`: nothing, not even a head; `part`: a head, part of a body, silence."""
+
+    @property
+    def prompt(self) -> str:
+        return f"bench-i{self.stream}-n{self.tokens}-r{self.rate}-{self.start}"
+
+    @property
+    def text(self) -> str:
+        return "".join(token(i) for i in range(self.tokens))
+
+
+def token(i: int) -> str:
+    return f" token{i}"
+
+
+def find_order(request: bytes) -> Order | None:
+    if (found := _ORDER.search(request)) is None:
+        return None
+    stream, tokens, rate, start = found.groups()
+    return Order(int(stream), int(tokens), int(rate), start.decode())

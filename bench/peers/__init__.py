@@ -1,0 +1,33 @@
+"""Whoever is measured. To add one: a file here with a `PEER`; the rest is found.
+
+The command must write its address into the file named by RIGHTSEAT_READY_FILE once it accepts
+connections; a foreign server needs a few lines around it that do so.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.doors import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    name: str
+    command: Callable[[str], Sequence[str]]
+    """The upstream's origin → the command line."""
+    doors: Sequence[Door]
+    env: Callable[[str], Mapping[str, str]] = lambda _upstream: {}
+    cli: Sequence[str] = ()
+    """A command that does nothing, to see what the command line's start costs."""
+    ours: bool = False
+    """Ours has limits to keep; others are there to compare."""
+    missing: Callable[[], str] = lambda: ""
+    """Why it cannot run on this machine, or nothing."""
+
+
+def all_peers() -> dict[str, Peer]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    peers: list[Peer] = [importlib.import_module(f"{__name__}.{name}").PEER for name in names]
+    return {peer.name: peer for peer in peers}

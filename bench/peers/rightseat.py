@@ -1,0 +1,22 @@
+"""The real command line, one process, all doors on."""
+
+from pathlib import Path
+
+from bench.doors import AGUI, OPENAI
+from bench.peers import Peer
+from tests.kit.server import executable
+
+
+def _missing() -> str:
+    return "" if Path(executable()).exists() else f"there is no {executable()}"
+
+
+PEER = Peer(
+    name="rightseat",
+    command=lambda _upstream: [executable(), "serve", "--port", "0", "--model", "openai:bench"],
+    env=lambda upstream: {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"{upstream}/v1"},
+    doors=(OPENAI, AGUI),
+    cli=(executable(), "--version"),
+    ours=True,
+    missing=_missing,
+)

@@ -1,0 +1,145 @@
+"""The model's side of the bench, a process of its own: paced tokens from bytes made beforehand.
+
+Also answers the driver: GET /open (how many answers are under way), GET /closes (stream → the
+moment its peer closed it, system-wide monotonic clock), GET /forget.
+"""
+
+import asyncio
+import json
+import time
+from functools import cache
+from typing import cast
+
+import uvloop
+
+from bench.load import Order, find_order, token
+from bench.ready import announce
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+END = b"0\r\n\r\n"
+
+under_way: set["Answering"] = set()
+closes: dict[int, float] = {}
+
+
+def _chunked(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    value = {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "bench",
+        "choices": [choice],
+    }
+    return _chunked(b"data: " + json.dumps(value, separators=(",", ":")).encode() + b"\n\n")
+
+
+@cache
+def pieces(tokens: int) -> list[bytes]:
+    """What is written at each tick: the first with the head, the last with the end."""
+    made = [_frame({"content": token(i)}) for i in range(tokens)]
+    made[0] = HEAD + _frame({"role": "assistant", "content": ""}) + made[0]
+    made[-1] += _frame({}, "stop") + _chunked(b"data: [DONE]\n\n") + END
+    return made
+
+
+@cache
+def whole(order: Order) -> bytes:
+    message = {"role": "assistant", "content": order.text}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    value = {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "bench",
+        "choices": choices,
+    }
+    body = json.dumps(value).encode()
+    return JSON_HEAD % len(body) + body
+
+
+class Answering(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._buffer = b""
+        self._order: Order | None = None
+        self._next: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not subclasses, so this cannot be asked.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, mark, body = self._buffer.partition(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+        if not mark or len(body) < int(length or 0):
+            return
+        self._buffer = b""
+        if (order := find_order(body)) is None:
+            self._report(head.split(b" ")[1])
+        else:
+            self._begin(order, streamed=b'"stream":true' in body.replace(b" ", b""))
+
+    def _report(self, path: bytes) -> None:
+        if path == b"/forget":
+            closes.clear()
+        value = {b"/open": len(under_way), b"/closes": dict(closes)}.get(path, "")
+        body = json.dumps(value).encode()
+        self._transport.write(JSON_HEAD % len(body) + body)
+
+    def _begin(self, order: Order, *, streamed: bool) -> None:
+        self._order = order
+        under_way.add(self)
+        if order.start == "never":
+            return
+        if order.start == "part":
+            answer = pieces(order.tokens)[0] if streamed else whole(order)[:-10]
+            self._transport.write(answer)
+        elif streamed:
+            self._tick(pieces(order.tokens), 0, self._loop.time())
+        else:
+            self._next = self._loop.call_later(order.tokens / order.rate, self._finish, whole(order))
+
+    def _tick(self, all_: list[bytes], i: int, begun: float) -> None:
+        if i + 1 == len(all_):
+            self._finish(all_[i])
+            return
+        self._transport.write(all_[i])
+        assert self._order is not None
+        # From the beginning, not from now: a late tick does not slow the stream down.
+        self._next = self._loop.call_at(begun + (i + 1) / self._order.rate, self._tick, all_, i + 1, begun)
+
+    def _finish(self, last: bytes) -> None:
+        self._transport.write(last)
+        self._order = None
+        under_way.discard(self)
+
+    def eof_received(self) -> bool:
+        self._left()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._left()
+
+    def _left(self) -> None:
+        if self._order is not None:
+            closes[self._order.stream] = time.monotonic()
+            self._order = None
+        if self._next is not None:
+            self._next.cancel()
+        under_way.discard(self)
+
+
+async def main() -> None:
+    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0, backlog=1024)
+    await announce(server)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

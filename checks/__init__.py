@@ -1,0 +1,1 @@
+"""What `make check` and `make test` run besides the tests."""

@@ -1,0 +1,119 @@
+"""Size caps without exemptions, and broad excepts only where an unknown error must be met."""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from checks.files import ROOT, python_files
+
+FILE_LINES = 400
+FUNCTION_LINES = 50
+
+# The four boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
+# One boundary may be held in several processes or threads, but there is no fifth.
+BOUNDARIES: dict[str, tuple[str, ...]] = {
+    "a run": ("rightseat.runtime:Runtime.run",),
+    "a tool call": (
+        "rightseat.calls:Batch.carry_out",
+        "rightseat.child:answer",  # its far side, in the child process
+        "rightseat.threads:Threads.run.body",  # its far side, in a thread
+    ),
+    "the load of a plugin": ("rightseat.registry.names:_module",),
+    "a background task": ("rightseat.runtime:Runtime.background",),
+}
+
+SIZE_RULES = re.compile(r"\b(C9|PLR09)\d*", re.IGNORECASE)
+WAIVER = re.compile(r"#\s*(?:ruff:\s*|flake8:\s*)?noqa\b(?P<codes>\s*:\s*[A-Z0-9, ]+)?", re.IGNORECASE)
+FILE_WAIVER = re.compile(r"#\s*(ruff|flake8|mypy):\s*(noqa|ignore|disable)", re.IGNORECASE)
+BARE_TYPE_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[)")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def problems(path: Path, root: Path) -> Iterator[str]:
+    source = path.read_text(encoding="utf-8")
+    where = path.relative_to(root).as_posix()
+    lines = len(source.splitlines())
+    if lines > FILE_LINES:
+        yield f"{where}: {lines} lines, the cap is {FILE_LINES}"
+    tree = ast.parse(source, filename=where)
+    for function in ast.walk(tree):
+        if isinstance(function, Function):
+            yield from long_function(function, where)
+    for line, owner in broad_excepts(tree):
+        place = f"{module_name(path, root)}:{owner}"
+        if not any(fnmatchcase(place, allowed) for held in BOUNDARIES.values() for allowed in held):
+            yield f"{where}:{line}: broad except in {place}, which is not one of the four boundaries"
+    for line, comment in comments(source):
+        yield from (f"{where}:{line}: {fault}" for fault in waivers(comment))
+
+
+def long_function(function: Function, where: str) -> Iterator[str]:
+    length = (function.end_lineno or function.lineno) - function.lineno + 1
+    if length > FUNCTION_LINES:
+        yield f"{where}:{function.lineno}: {function.name} has {length} lines, the cap is {FUNCTION_LINES}"
+
+
+def broad_excepts(tree: ast.AST, owner: str = "<module>") -> Iterator[tuple[int, str]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and not passes_on(node):
+            yield node.lineno, owner
+        if isinstance(node, Function | ast.ClassDef):
+            inner = node.name if owner == "<module>" else f"{owner}.{node.name}"
+            yield from broad_excepts(node, inner)
+        else:
+            yield from broad_excepts(node, owner)
+
+
+def is_broad(caught: ast.expr | None) -> bool:
+    if isinstance(caught, ast.Tuple):
+        return any(is_broad(one) for one in caught.elts)
+    name = caught.attr if isinstance(caught, ast.Attribute) else getattr(caught, "id", None)
+    return caught is None or name in {"Exception", "BaseException"}
+
+
+def passes_on(handler: ast.ExceptHandler) -> bool:
+    """Whether it only tidies up: a handler that ends in a bare `raise` hides nothing."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def waivers(comment: str) -> Iterator[str]:
+    if FILE_WAIVER.search(comment):
+        yield "a waiver for a whole file"
+    elif waiver := WAIVER.search(comment):
+        if not waiver["codes"]:
+            yield "a waiver without the rule's code"
+        elif SIZE_RULES.search(waiver["codes"]):
+            yield "size and complexity rules have no waivers"
+    if BARE_TYPE_IGNORE.search(comment):
+        yield "type: ignore without an error code"
+
+
+def module_name(path: Path, root: Path) -> str:
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    if parts[0] == "src":
+        parts = parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def main() -> int:
+    files = python_files(ROOT)
+    found = [problem for path in files for problem in problems(path, ROOT)]
+    print("\n".join([*found, f"{len(files)} files, {len(found)} over a cap"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""The ASGI application: every door's routes behind one guard, one authenticator and one pump."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from rightseat.auth import LOCAL, Authenticator
+from rightseat.door import Door, Request, Route, retry_header, whole
+from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
+from rightseat.guard import Guard, Policy
+from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
+from rightseat.runtime import Runtime
+
+Scope = dict[str, Any]
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class App:
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: Policy,
+        doors: Sequence[Door],
+        *,
+        authenticate: Authenticator | None = None,
+        pace: Pace = Pace(),
+    ) -> None:
+        self.runtime = runtime
+        self.guard = Guard(settings)
+        self.authenticate = authenticate or Authenticator()
+        self.pace = pace
+        self.table = Table([operations(lambda: self.ready), *doors])
+
+    @property
+    def ready(self) -> bool:
+        return not self.runtime.draining
+
+    def swap(self, runtime: Runtime) -> None:
+        """New requests get this runtime; running ones keep theirs."""
+        self.runtime = runtime
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self.http(scope, receive, send)
+
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        given = headers.get("x-request-id", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        extra: Headers = ((b"x-request-id", request_id.encode()),)
+        door = self.table.door(path_of(scope))
+        try:
+            self.guard.check_host([v.decode("latin-1") for n, v in scope["headers"] if n == b"host"])
+            if scope["method"] == "OPTIONS":
+                extra += self.guard.preflight(headers)
+                reply = nothing()
+            else:
+                body = has_body(scope["method"], headers)
+                extra += self.guard.check_origin(headers, has_body=body)
+                found = await self.request(scope, headers, request_id, receive)
+                if found is None:
+                    return
+                route, request = found
+                reply = route.answer(request, self.runtime)
+        except RightseatError as error:
+            reply = door.refuse(error)
+        await pump(reply, receive, send, pace=self.pace, headers=extra)
+
+    async def request(
+        self, scope: Scope, headers: dict[str, str], request_id: str, receive: Receive
+    ) -> tuple[Route, Request] | None:
+        """The route and the request, read only after the caller is known; None when the client has left."""
+        route, params = self.table.find(scope["method"], path_of(scope))
+        client = scope.get("client")
+        owner = LOCAL if route.open else await self.authenticate(headers, client[0] if client else None)
+        body = await self.guard.body(headers, receive)
+        if body is None:
+            return None
+        return route, Request(
+            method=scope["method"],
+            path=path_of(scope),
+            params=params,
+            query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
+            headers=headers,
+            body=body,
+            id=request_id,
+            owner=owner,
+        )
+
+
+class Table:
+    """All routes by path, so that a path is one door's and a wrong method is told apart from no route."""
+
+    def __init__(self, doors: Sequence[Door]) -> None:
+        self.doors = doors
+        self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
+
+    def door(self, path: str) -> Door:
+        """The door that a path belongs to, for the shape of its errors; a stranger's path is the first's."""
+        return next((door for door, _, pattern in self.routes if pattern.fullmatch(path)), self.doors[0])
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        here = [(route, found) for _, route, pattern in self.routes if (found := pattern.fullmatch(path))]
+        for route, found in here:
+            if route.method == method or (route.method == "GET" and method == "HEAD"):
+                return route, found.groupdict()
+        if here:
+            allowed = ", ".join(sorted({route.method for route, _ in here}))
+            raise MethodNotAllowed(f"{path[:100]} takes {allowed}.")
+        raise NotFound(f"There is nothing at {path[:100]!r}.")
+
+
+def compiled(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
+def path_of(scope: Scope) -> str:
+    """The path below whatever prefix this app is mounted at."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root) else path
+
+
+def has_body(method: str, headers: dict[str, str]) -> bool:
+    return method not in ("GET", "HEAD") and (
+        headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    )
+
+
+async def nothing() -> Reply:
+    yield Head(204)
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def operations(ready: Callable[[], bool]) -> Door:
+    """`/health` says that the process answers, `/ready` that it takes work; both before anyone has a key."""
+
+    def health(request: Request, host: object) -> Reply:
+        return whole(200, b'{"status":"ok"}')
+
+    def readiness(request: Request, host: object) -> Reply:
+        return whole(200, b'{"ready":true}') if ready() else whole(503, b'{"ready":false}')
+
+    routes = (Route("GET", "/health", health, open=True), Route("GET", "/ready", readiness, open=True))
+    return Door("operations", routes, refuse, lambda base: f"curl {base}/health")
+
+
+def refuse(error: RightseatError) -> Reply:
+    body = msgspec.json.encode({"error": {"message": error.message, "code": error.code}})
+    return whole(error.status, body, *retry_header(error))
+
+
+def mount(app: Any, runtime: Runtime, prefix: str = "", **options: Any) -> App:
+    """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's."""
+    from rightseat.config import ServerSettings
+    from rightseat.registry import find, names
+
+    # The app around us answers to its own hosts and knows which.
+    settings = ServerSettings(**{"hosts": ("*",), **options})
+    ours = App(runtime, settings, [find("doors", name) for name in names("doors")])
+    app.mount(prefix, ours)
+    return ours

@@ -1,0 +1,242 @@
+"""The calls of one model turn: checked, shown, carried out at the same time, answered in call order.
+
+A Batch knows of each call what is Kept: its result, or that it waits for a client or a person. The same code
+begins a batch and goes on with one that was kept in a Continuation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.answers import Unfit, fit
+from rightseat.continuation import Ids, Kept, Open
+from rightseat.errors import RightseatError
+from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
+from rightseat.messages import Call, Message, said
+from rightseat.prompt import Model
+from rightseat.schema import checker
+from rightseat.secret import mask
+from rightseat.streams import closing, merge, within
+from rightseat.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, failure
+from rightseat.turn import Answer, Turn
+
+log = logging.getLogger(__name__)
+MAX_AGAIN = 2
+
+
+class Batch:
+    def __init__(
+        self,
+        message: Message,
+        tools: Mapping[str, Tool],
+        turn: Turn,
+        ids: Ids,
+        *,
+        timeout: float,
+    ) -> None:
+        self.message = message
+        self.tools = tools
+        self.turn = turn
+        self.ids = ids
+        self.timeout = timeout
+        self.kept: dict[str, Kept] = {}
+        self.verdicts: dict[str, Result] = {}
+        """Results that are known without running anything: bad arguments, a no."""
+
+    # Beginning: each call is checked, and what cannot run has its result at once.
+
+    def begin(self, shown: Iterable[str]) -> list[Event]:
+        """Check every call and show it. Afterwards the message holds arguments that are JSON objects."""
+        shown = frozenset(shown)
+        events: list[Event] = []
+        calls = []
+        for call in self.message.calls:
+            checked, problem = self.check(call)
+            calls.append(checked)
+            client = problem is None and self.tools[call.name].client
+            self.kept[call.id] = Kept(client=client)
+            if problem is not None:
+                self.verdicts[call.id] = problem
+            if call.id not in shown:
+                start = CallStart(call.id, call.name, self.message.id or "", client)
+                events += [start, CallArgs(call.id, checked.arguments), CallEnd(call.id)]
+        self.message = replace(self.message, calls=tuple(calls))
+        return events
+
+    def check(self, call: Call) -> tuple[Call, Result | None]:
+        """The call with arguments that are surely a JSON object, and what is wrong with it if anything is."""
+        try:
+            value = msgspec.json.decode(call.arguments.strip() or "{}")
+        except (msgspec.DecodeError, RecursionError) as error:
+            said_so = f"The arguments are not valid JSON ({str(error)[:100]}): {call.arguments[:200]}"
+            return replace(call, arguments="{}"), failure("invalid_json", said_so)
+        value = {} if value is None else value
+        tool = self.tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self.tools) or "none"
+            return replace(call, arguments="{}"), failure(
+                "unknown_tool", f"There is no tool {call.name[:64]!r}. Tools: {known}"
+            )
+        problem = checker(tool.parameters).problem(value)
+        if problem is None and not isinstance(value, dict):
+            problem = "the arguments must be a JSON object"
+        if problem is not None:
+            text = call.arguments if isinstance(value, dict) else "{}"
+            return replace(call, arguments=text), failure("invalid_arguments", f"{call.name}: {problem}")
+        return replace(call, arguments=msgspec.json.encode(value).decode()), None
+
+    # Going on: results from the client and answers from the person.
+
+    def receive(self, results: Mapping[str, str]) -> None:
+        """Results of client calls. With some there and others not, the others are said to be missing: the
+        model must not wait for ever. With none there, the client has not come to them yet."""
+        if not any(call_id in results for call_id in self.waiting):
+            return
+        missing = failure("no_result", "The client sent no result for this call.")
+        for call_id, kept in self.kept.items():
+            if kept.client and kept.result is None:
+                text = results.get(call_id)
+                self.kept[call_id] = replace(
+                    kept, result=missing.text if text is None else text, failed=text is None
+                )
+
+    async def hear(self, answers: Mapping[str, Answer], model: Model) -> None:
+        """Answers to open questions. One that does not fit is asked again, at most twice."""
+        for call_id, kept in self.kept.items():
+            for question in kept.open:
+                answer = answers.get(question.interrupt.id)
+                if answer is None:
+                    continue
+                kept, verdict = await self.heard(kept, question, answer, model)
+                if verdict is not None:
+                    self.verdicts[call_id] = verdict
+            self.kept[call_id] = kept
+
+    async def heard(
+        self, kept: Kept, question: Open, answer: Answer, model: Model
+    ) -> tuple[Kept, Result | None]:
+        """What the answer makes of the call: it may run, or is asked about again, or has its verdict."""
+        if answer.status == "cancelled":
+            return replace(kept, open=()), failure("cancelled", "The person did not want to answer.")
+        others = tuple(other for other in kept.open if other is not question)
+        try:
+            value = await fit(question.ask, answer, model)
+        except Unfit as unfit:
+            if question.again >= MAX_AGAIN:
+                return replace(kept, open=()), failure(
+                    "no_answer", f"The person was asked three times: {unfit}"
+                )
+            again = self.interrupt(
+                question.ask, question.interrupt.call, f"{question.ask.message}\n({unfit})"
+            )
+            return replace(kept, open=(*others, Open(again, question.ask, question.again + 1))), None
+        if kept.paused:
+            return replace(kept, open=others, answers=(*kept.answers, value)), None
+        if value == {"approved": True}:
+            return replace(kept, open=others, approved=True), None
+        return replace(kept, open=()), failure("denied", "The person did not allow this call.")
+
+    def interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
+        return Interrupt(self.ids.ask(), ask.kind, message or ask.message, ask.schema, call_id)
+
+    # Carrying out.
+
+    async def run(self) -> AsyncIterator[Event]:
+        """Run all that can run now, at the same time; results come in call order."""
+        due = [call for call in self.message.calls if self.ready(call)]
+        streams = [self.carry_out(call) for call in due]
+        done: dict[int, CallResult] = {}
+        told = 0
+        async with closing(merge(*streams)) as items:
+            async for number, item in items:
+                if isinstance(item, Result):
+                    done[number] = self.settle(due[number], item)
+                elif isinstance(item, Pause):
+                    self.park(due[number], item)
+                else:
+                    yield item
+                while told in done or (told < len(due) and self.kept[due[told].id].open):
+                    if told in done:
+                        yield done[told]
+                    told += 1
+
+    def ready(self, call: Call) -> bool:
+        """Whether the call can run now. One that needs a yes first gets its question instead."""
+        kept = self.kept[call.id]
+        if call.id in self.verdicts:
+            return True
+        if kept.result is not None or kept.client or kept.open:
+            return False
+        tool = self.tools[call.name]
+        if not tool.confirm or kept.approved or kept.paused:
+            return True
+        ask = Ask(f"Allow {call.name} with {call.arguments}?", "confirm", APPROVAL)
+        self.kept[call.id] = replace(kept, open=(Open(self.interrupt(ask, call.id), ask),))
+        return False
+
+    async def carry_out(self, call: Call) -> AsyncIterator[Event | Result | Pause]:
+        """The tool-call boundary: whatever a tool does, one Result or one Pause comes last."""
+        verdict = self.verdicts.pop(call.id, None)
+        if verdict is not None:
+            yield verdict
+            return
+        kept, tool = self.kept[call.id], self.tools.get(call.name)
+        if tool is None or tool.call is None:
+            yield failure("unknown_tool", f"There is no tool {call.name} any more.")
+            return
+        context = ToolContext(self.turn, call.id, kept.state, kept.answers)
+        limit = tool.timeout or self.timeout
+        last: Result | Pause | None = None
+        try:
+            async with closing(
+                within(tool.call(msgspec.json.decode(call.arguments), context), limit)
+            ) as items:
+                async for item in items:
+                    if isinstance(item, Result | Pause):
+                        last = item
+                    elif last is None:
+                        yield item
+        except TimeoutError:
+            last = failure("timeout", f"{call.name} took longer than {limit:g} s and was stopped.")
+        except RightseatError as error:
+            last = failure(error.code, error.message)
+        except Exception as error:
+            log.warning("tool %s failed", call.name, exc_info=error)
+            last = failure("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
+        yield last if last is not None else Result()
+
+    def settle(self, call: Call, result: Result) -> CallResult:
+        text = result.text
+        self.kept[call.id] = Kept(result=text, failed=result.failed)
+        return CallResult(call.id, text, result.failed)
+
+    def park(self, call: Call, pause: Pause) -> None:
+        kept = self.kept[call.id]
+        questions = tuple(Open(self.interrupt(ask, call.id), ask) for ask in pause.asks)
+        self.kept[call.id] = replace(kept, open=questions, paused=True, state=pause.state)
+
+    # What is left.
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(id for id, kept in self.kept.items() if kept.client and kept.result is None)
+
+    @property
+    def questions(self) -> tuple[Interrupt, ...]:
+        return tuple(question.interrupt for kept in self.kept.values() for question in kept.open)
+
+    def server_results(self) -> dict[str, str]:
+        return {
+            id: kept.result for id, kept in self.kept.items() if kept.result is not None and not kept.client
+        }
+
+    def messages(self) -> list[Message]:
+        """The assistant message and all results, in call order: what the model sees next."""
+        results = [
+            said("tool", self.kept[call.id].result or "", call_id=call.id) for call in self.message.calls
+        ]
+        return [self.message, *results]

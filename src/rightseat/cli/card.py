@@ -1,0 +1,62 @@
+"""What `serve` says when it is up: what answers and why, how to reach it, and how to stop it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from rightseat import __version__
+from rightseat.config import Config
+from rightseat.door import Door
+from rightseat.registry import Choice
+
+Row = tuple[str, str]
+
+
+def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> list[Row]:
+    """The card's lines as (label, text); an empty label goes on from the line before."""
+    spec = config.models[choice.model].spec if choice.model in config.models else choice.model
+    card = [("model", spec), ("", choice.why)]
+    for door in doors:
+        asked = next((route.path for route in door.routes if route.method == "POST"), "/")
+        card += [(door.name, base + asked), ("", door.hint(base))]
+    card.append(("health", f"{base}/health   {base}/ready"))
+    where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
+    card += [("config", where), ("keys", _auth(config))]
+    return card
+
+
+def _auth(config: Config) -> str:
+    auth = config.auth
+    if not auth.required:
+        return "none needed: only this machine can connect"
+    kinds = [f"{len(auth.keys)} in [auth.keys]"] if auth.keys else []
+    kinds += [f"JWT of {auth.jwt.issuer}"] if auth.jwt else []
+    kinds += [f"{auth.proxy_header} from a trusted proxy"] if auth.proxy_header else []
+    return ", ".join(kinds)
+
+
+def show(card: list[Row], base: str, out: TextIO | None = None) -> None:
+    out = out or sys.stdout
+    title = f"rightseat {__version__}"
+    end = "No telemetry. Ctrl-C stops."
+    if out.isatty():
+        _show_rich(card, title, base, end, out)
+        return
+    lines = [f"{title} is ready on {base}", "", *(f"  {label:<8}{text}" for label, text in card), "", end]
+    print("\n".join(lines), file=out, flush=True)
+
+
+def _show_rich(card: list[Row], title: str, base: str, end: str, out: TextIO) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # soft_wrap: a line that is copied must not have a break in it.
+    console = Console(file=out, soft_wrap=True, highlight=False)
+    console.print(Text.assemble((title, "bold"), " is ready on ", (base, "bold cyan")))
+    console.print()
+    for label, text in card:
+        console.print(Text.assemble("  ", (f"{label:<8}", "green"), (text, "" if label else "dim")))
+    console.print()
+    console.print(Text(end, "dim"))

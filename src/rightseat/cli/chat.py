@@ -1,0 +1,124 @@
+"""`rightseat chat`: talk in the terminal. No server and no socket: the same runtime, its events as text."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rightseat import registry
+from rightseat.cli import complain, log
+from rightseat.cli.screen import Screen
+from rightseat.config import load
+from rightseat.errors import NotFound
+from rightseat.events import Interrupt, RunFailed
+from rightseat.messages import Message, said
+from rightseat.runtime import Runtime, new_id
+from rightseat.streams import closing
+from rightseat.turn import Answer, Turn
+
+Read = Callable[[str], str]
+
+
+def chat(question: str | None, path: Path | None, *, model: str | None, assistant: str | None) -> int:
+    """The exit code: 1 when a single question could not be answered."""
+    config = load(path, model=model)
+    log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    logging.getLogger("rightseat.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    runtime = registry.runtime(config)
+    if assistant is not None and assistant not in runtime.assistants:
+        known = ", ".join(runtime.assistants)
+        raise NotFound(f"There is no assistant {assistant!r}. Those that exist: {known}.")
+    screen = Screen(sys.stdout, sys.stderr)
+    with asyncio.Runner() as runner:
+        talk = Talk(runtime, assistant, screen, runner, screen.read)
+        try:
+            if question is not None:
+                return 0 if talk.ask(question) else 1
+            choice = registry.choose(config)
+            screen.note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D leaves.")
+            talk.loop()
+            return 0
+        finally:
+            runner.run(runtime.close())
+
+
+class Talk:
+    """One conversation. The runner's loop lives through all of it, for the models' connections live there."""
+
+    def __init__(
+        self, runtime: Runtime, assistant: str | None, screen: Screen, runner: asyncio.Runner, read: Read
+    ) -> None:
+        self.runtime = runtime
+        self.assistant = assistant
+        self.screen = screen
+        self.runner = runner
+        self.read = read
+        self.thread = new_id()
+        self.messages: list[Message] = []
+
+    def loop(self) -> None:
+        while True:
+            try:
+                line = self.read("> ")
+            except KeyboardInterrupt:
+                self.screen.note("Ctrl-D leaves.")
+                continue
+            except EOFError:
+                return
+            if line.strip():
+                self.ask(line)
+
+    def ask(self, question: str) -> bool:
+        """Put a question and every question that comes back; false when there was no answer."""
+        self.messages.append(said("user", question))
+        answers: tuple[Answer, ...] = ()
+        while True:
+            try:
+                asked = self.runner.run(self.turn(answers))
+            except KeyboardInterrupt:
+                self.screen.end()
+                self.screen.note("Stopped.")
+                return False
+            except _Failed as error:
+                self.screen.end()
+                complain(error.failed.message)
+                return False
+            if not asked:
+                return True
+            answers = tuple(self.answer(interrupt) for interrupt in asked)
+
+    async def turn(self, answers: tuple[Answer, ...]) -> list[Interrupt]:
+        """Run one turn; what it stopped for, if it stopped."""
+        turn = Turn(
+            messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread
+        )
+        asked: list[Interrupt] = []
+        async with closing(self.runtime.run(turn)) as events:
+            async for event in events:
+                if isinstance(event, Interrupt):
+                    asked.append(event)
+                elif isinstance(event, RunFailed):
+                    raise _Failed(event)
+                else:
+                    self.screen.show(event)
+        if text := self.screen.end():
+            self.messages.append(said("assistant", text))
+        return asked
+
+    def answer(self, interrupt: Interrupt) -> Answer:
+        hint = " [y/n] " if interrupt.kind == "confirm" else " "
+        try:
+            text = self.read(f"{interrupt.message}{hint}")
+        except (EOFError, KeyboardInterrupt):
+            # Whoever leaves has not agreed to anything.
+            return Answer(interrupt.id, status="cancelled")
+        return Answer(interrupt.id, text=text)
+
+
+class _Failed(Exception):
+    def __init__(self, failed: RunFailed) -> None:
+        super().__init__(failed.message)
+        self.failed = failed

@@ -1,0 +1,188 @@
+"""uvicorn's HTTP/1.1, with limits on what arrives before an application sees it.
+
+A head must be complete within a time and a size; whatever else a client sends between two pieces of body
+(trailers, chunk extensions) is held to the same size; a refusal is answered once and fills no log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+from typing import Any, NamedTuple, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+MAX_HEADERS = 100
+LINGER = 1.0
+
+
+class Refusal(NamedTuple):
+    status: int
+    code: str
+    message: str
+
+
+MALFORMED = Refusal(400, "bad_http", "This is not a valid HTTP request.")
+TWO_HOSTS = Refusal(400, "bad_host", "Send exactly one Host header.")
+TOO_LARGE = Refusal(431, "headers_too_large", "The headers are too large. Send fewer or shorter ones.")
+TOO_SLOW = Refusal(408, "request_timeout", "The request's headers took too long to arrive.")
+
+
+class Refused(Exception):
+    """Stops the parser from inside one of its callbacks."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
+class Protocol(HttpToolsProtocol):
+    max_head = 64 * 1024
+    head_timeout = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.timer: asyncio.TimerHandle | None = None
+        self.refused = False
+        self.in_head = True
+        self.in_message = False
+        # Bytes since the last piece of progress: a complete head, or some body.
+        self.surplus = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        self.arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        self._unset_keepalive_if_required()
+        if self.idle:
+            self.arm()
+        self.surplus += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing here is upgraded to: the request is answered as the plain one it also is.
+            self.cycle.keep_alive = False
+        except httptools.HttpParserError as error:
+            # What a callback raised is the context of what the parser raises.
+            cause = error.__context__
+            self.refuse(cause.reason if isinstance(cause, Refused) else MALFORMED)
+        else:
+            if self.surplus > self.max_head:
+                self.refuse(TOO_LARGE)
+
+    @property
+    def idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    # Parser callbacks
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head = self.in_message = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers come by the same callback; they must not become headers of a request already judged.
+        if self.in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self.disarm()
+        self.in_head = False
+        self.surplus = 0
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.max_head or len(self.headers) > MAX_HEADERS:
+            raise Refused(TOO_LARGE)
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            raise Refused(TWO_HOSTS)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self.surplus = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.in_message = False
+        self.surplus = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if self.in_message and not self.in_head and not self.pipeline:
+            # Answered before the body was read (413, 401): uvicorn would let the client send it for ever.
+            self.server_state.total_requests += 1
+            self.linger()
+        else:
+            super().on_response_complete()
+
+    # Time and refusal
+
+    def arm(self) -> None:
+        if self.timer is None:
+            self.timer = self.loop.call_later(self.head_timeout, self.late)
+
+    def disarm(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def late(self) -> None:
+        self.timer = None
+        if self.in_message:
+            self.refuse(TOO_SLOW)
+        else:
+            # A connection that never asked anything gets no answer.
+            self.transport.close()
+
+    def refuse(self, reason: Refusal) -> None:
+        self.logger.debug("refused: %s", reason.message)
+        # Amid another answer nothing can be said any more without corrupting it.
+        if self.idle or not self.cycle.response_started:
+            self.transport.write(_answer(reason))
+        if self.idle:
+            self.linger()
+        else:
+            self.refused = True
+            self.transport.close()
+
+    def linger(self) -> None:
+        """Close, but leave the client a moment to read: unread bytes would turn the close into a reset."""
+        self.refused = True
+        self.disarm()
+        if self.transport.can_write_eof() and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self.transport.write_eof()
+            self.timer = self.loop.call_later(LINGER, self.transport.close)
+        else:
+            self.transport.close()
+
+
+def _answer(reason: Refusal) -> bytes:
+    error = {"message": reason.message, "type": "invalid_request_error", "code": reason.code}
+    body = json.dumps({"error": error}).encode()
+    phrase = http.HTTPStatus(reason.status).phrase
+    head = (
+        f"HTTP/1.1 {reason.status} {phrase}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def protocol(max_head: int, head_timeout: float) -> type[Protocol]:
+    """uvicorn takes a class and makes its own instances, so the limits are put on a class."""
+    return type("Protocol", (Protocol,), {"max_head": max_head, "head_timeout": head_timeout})

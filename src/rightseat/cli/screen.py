@@ -1,0 +1,76 @@
+"""Events as lines of a terminal: the answer to stdout, everything about it to stderr."""
+
+from __future__ import annotations
+
+import re
+from typing import TextIO
+
+from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Event, TextDelta, TextEnd
+
+WIDTH = 100
+# A model's or a tool's text must not steer the terminal: no escape codes, only line breaks and tabs.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Screen:
+    def __init__(self, out: TextIO, aside: TextIO) -> None:
+        self.out = out
+        self.aside = aside
+        self.text: list[str] = []
+        self.calls: dict[str, tuple[str, str]] = {}
+        self.open = False
+
+    def read(self, prompt: str) -> str:
+        # The prompt is not part of an answer that goes to a file or a pipe.
+        if not self.out.isatty():
+            print(prompt, end="", file=self.aside, flush=True)
+            prompt = ""
+        return input(prompt)
+
+    def note(self, line: str) -> None:
+        line = _CONTROL.sub("", line)
+        print(f"\x1b[2m{line}\x1b[0m" if self.aside.isatty() else line, file=self.aside, flush=True)
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self.text.append(event.text)
+                self.write(event.text)
+            case TextEnd():
+                self.newline()
+            case CallStart():
+                self.calls[event.id] = (event.name, "")
+            case CallArgs():
+                name, before = self.calls.get(event.id, ("", ""))
+                self.calls[event.id] = (name, before + event.json)
+            case CallEnd():
+                name, arguments = self.calls.get(event.id, ("", ""))
+                self.newline()
+                self.note(_short(f"· {name}({'' if arguments == '{}' else arguments})"))
+            case CallResult():
+                self.note(_short(f"  {'failed' if event.failed else '→'} {event.content}"))
+            case _:
+                # Steps, state and usage have no place in a terminal's conversation.
+                return
+
+    def write(self, text: str) -> None:
+        text = _CONTROL.sub("", text)
+        if text:
+            self.open = not text.endswith("\n")
+            print(text, end="", file=self.out, flush=True)
+
+    def newline(self) -> None:
+        if self.open:
+            self.open = False
+            print(file=self.out, flush=True)
+
+    def end(self) -> str:
+        """Finish the line, and what was said since the last end."""
+        self.newline()
+        text, self.text, self.calls = "".join(self.text), [], {}
+        return text
+
+
+def _short(line: str) -> str:
+    line = " ".join(line.split(" ")).replace("\n", " ")
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

@@ -1,0 +1,34 @@
+"""`rightseat serve`: configuration → runtime → application → server."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from rightseat import registry
+from rightseat.cli import card, listen, log
+from rightseat.cli.server import Server
+from rightseat.cli.service import Service, build
+from rightseat.config import load
+
+
+def serve(path: Path | None, *, host: str | None, port: int | None, model: str | None) -> None:
+    reread = partial(load, path, host=host, port=port, model=model)
+    config = reread()
+    settings = config.server
+    log.configure(settings.log, settings.log_level)
+    listen.protect(config)
+    app = build(config)
+    listener = listen.listen(settings.host, settings.port)
+    base = listen.url(listener, settings.host)
+    listen.raise_file_limit()
+
+    def announce() -> None:
+        # Whoever waits for the file may read stdout next.
+        card.show(card.rows(config, registry.choose(config), base, registry.every("doors")), base)
+        if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
+            listen.write_ready(Path(ready), base)
+
+    with listener:
+        Server(Service(app, config, reread), settings, announce).run(sockets=[listener])

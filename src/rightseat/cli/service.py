@@ -1,0 +1,104 @@
+"""The application and the runtimes under it: the current one, and those that still finish an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from rightseat import registry
+from rightseat.app import App
+from rightseat.auth import Authenticator
+from rightseat.cli.listen import protect
+from rightseat.config import Config
+from rightseat.errors import ConfigError
+from rightseat.guard import Guard
+from rightseat.pump import Pace
+from rightseat.runtime import Runtime
+
+log = logging.getLogger("rightseat.server")
+
+
+def pace(config: Config) -> Pace:
+    return Pace(config.server.keep_alive, config.server.send_timeout)
+
+
+def authenticator(config: Config) -> Authenticator:
+    if config.auth.jwt is not None:
+        # Read, checked and then not enforced would be an open server that looks closed.
+        raise ConfigError("[auth.jwt] is not available in this version. Use [auth.keys] or proxy_header.")
+    return Authenticator(config.auth)
+
+
+def build(config: Config) -> App:
+    return App(
+        registry.runtime(config),
+        config.server,
+        registry.every("doors"),
+        authenticate=authenticator(config),
+        pace=pace(config),
+    )
+
+
+class Service:
+    def __init__(self, app: App, config: Config, reread: Callable[[], Config]) -> None:
+        self.app = app
+        self.config = config
+        self.reread = reread
+        self.retired: list[tuple[float, Runtime]] = []
+
+    @property
+    def runtimes(self) -> list[Runtime]:
+        return [self.app.runtime, *(runtime for _, runtime in self.retired)]
+
+    @property
+    def active(self) -> int:
+        return sum(runtime.active for runtime in self.runtimes)
+
+    async def reload(self) -> None:
+        """Read the configuration again and swap. A ConfigError leaves everything as it was."""
+        # Building reads files and imports modules: not on the loop that carries the answers.
+        config, authenticate, runtime = await asyncio.to_thread(self._build)
+        old = self.app.runtime
+        self.app.swap(runtime)
+        # A key taken out of the file must stop working with the reload.
+        self.app.authenticate = authenticate
+        self.app.guard = Guard(config.server)
+        self.app.pace = pace(config)
+        if _fixed(config) != _fixed(self.config):
+            log.warning("host, port, header limits, grace and log take effect with the next start.")
+        # A request that already holds the old runtime may still be reading its body.
+        due = time.monotonic() + self.config.server.body_timeout + 1
+        self.retired.append((due, old))
+        self.config = config
+
+    def _build(self) -> tuple[Config, Authenticator, Runtime]:
+        config = self.reread()
+        protect(config)
+        return config, authenticator(config), registry.runtime(config, store=self.app.runtime.store)
+
+    async def close_retired(self) -> None:
+        now = time.monotonic()
+        over = [entry for entry in self.retired if entry[0] <= now and not entry[1].active]
+        for entry in over:
+            self.retired.remove(entry)
+            await entry[1].close()
+
+    def refuse(self) -> None:
+        """From now on nothing new is begun, and /ready says so."""
+        for runtime in self.runtimes:
+            runtime.draining = True
+
+    async def drain(self, grace: float) -> None:
+        await asyncio.gather(*(runtime.drain(grace) for runtime in self.runtimes))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(runtime.close() for runtime in self.runtimes))
+        self.retired.clear()
+
+
+def _fixed(config: Config) -> tuple[object, ...]:
+    server = config.server
+    limits = (server.max_header_kb, server.header_timeout, server.grace)
+    return (server.host, server.port, *limits, server.log, server.log_level)

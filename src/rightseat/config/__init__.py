@@ -1,0 +1,23 @@
+"""rightseat.toml as values, and the one function that reads it."""
+
+from rightseat.config.read import load
+from rightseat.config.settings import (
+    AssistantSettings,
+    AuthSettings,
+    Config,
+    JwtSettings,
+    LimitSettings,
+    ModelSettings,
+    ServerSettings,
+)
+
+__all__ = [
+    "AssistantSettings",
+    "AuthSettings",
+    "Config",
+    "JwtSettings",
+    "LimitSettings",
+    "ModelSettings",
+    "ServerSettings",
+    "load",
+]

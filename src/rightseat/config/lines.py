@@ -1,0 +1,42 @@
+"""On which line of a TOML text a key stands: tomllib does not tell, and a message needs it."""
+
+from __future__ import annotations
+
+import re
+
+Key = tuple[str, ...]
+
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_TABLE = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
+_MULTILINE = re.compile(r"\"\"\"|'''")
+
+
+def _parts(dotted: str) -> Key:
+    return tuple(name.strip("\"'") for name in re.findall(_NAME, dotted))
+
+
+def key_lines(text: str) -> dict[Key, int]:
+    lines: dict[Key, int] = {}
+    table: Key = ()
+    quote = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not quote:
+            if match := _TABLE.match(line):
+                table = _parts(match[1])
+                lines.setdefault(table, number)
+            elif match := _ASSIGNMENT.match(line):
+                lines.setdefault(table + _parts(match[1]), number)
+        for mark in _MULTILINE.findall(line):
+            # A mark of the other kind inside an open string is text.
+            quote = mark if not quote else ("" if mark == quote else quote)
+    return lines
+
+
+def line_of(lines: dict[Key, int], key: Key) -> int | None:
+    """The key's line, or that of the nearest table around it (inline tables have no lines of their own)."""
+    for length in range(len(key), 0, -1):
+        if number := lines.get(key[:length]):
+            return number
+    return None

@@ -1,0 +1,64 @@
+"""What is wrong with a file, said all at once: place, key, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rightseat.config.lines import Key, line_of
+
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "a table",
+    "dict": "a table",
+    "array": "a list",
+    "list": "a list",
+}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return close[0] if close else None
+
+
+class Problems:
+    def __init__(self, path: Path, lines: dict[Key, int]) -> None:
+        self.path = path
+        self.lines = lines
+        self.found: list[tuple[int, str]] = []
+
+    def add(self, key: Key, text: str) -> None:
+        self.say(key, f"{'.'.join(key)}: {text}")
+
+    def say(self, key: Key, text: str) -> None:
+        """Add a sentence that names its key itself."""
+        line = line_of(self.lines, key) or 0
+        place = f"{self.path}:{line}" if line else str(self.path)
+        self.found.append((line, f"{place}: {text}"))
+
+    def unknown(self, key: Key, known: Iterable[str]) -> None:
+        near = nearest(key[-1], known)
+        hint = f"Did you mean {near}?" if near else f"Known here: {', '.join(known)}."
+        self.add(key, f"unknown key. {hint}")
+
+    def wrong(self, key: Key, expected: str, value: Any) -> None:
+        # The type, never the value: it may be a secret in the wrong place.
+        kind = type(value).__name__
+        self.add(key, f"expected {expected}, got {_WORDS.get(kind, kind)}.")
+
+    def invalid(self, key: Key, error: str) -> None:
+        """msgspec's sentence, in the words of TOML."""
+        text, _, place = error.partition(" - at ")
+        text = re.sub(r"`([\w ]+?)(?: \| null)?`", lambda m: _WORDS.get(m[1], m[0]), text)
+        where = re.search(r"`\$?(.*)`", place)
+        inside = f" (at {where[1]})" if where and where[1] else ""
+        self.add(key, f"{text[:1].lower()}{text[1:]}{inside}.")
+
+    def message(self) -> str:
+        return "\n".join(text for _, text in sorted(self.found))

@@ -1,0 +1,96 @@
+"""rightseat.toml → Config. Every problem of a file is said at once, each with its line and a way out."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rightseat.config.check import check
+from rightseat.config.lines import key_lines
+from rightseat.config.problems import Problems
+from rightseat.config.settings import Config, ServerSettings
+from rightseat.errors import ConfigError
+
+FILE = "rightseat.toml"
+
+
+def load(
+    path: Path | None = None,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    model: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Config:
+    """The file at `path`, else ./rightseat.toml if there is one, else the defaults. The command line's values
+    win over RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, and those win over the file."""
+    env = os.environ if env is None else env
+    if path is None and Path(FILE).is_file():
+        path = Path(FILE)
+    config = Config() if path is None else _read(path)
+    return _override(config, _given(host=host, port=port), model or "", env)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _override(config: Config, flags: dict[str, Any], model: str, env: Mapping[str, str]) -> Config:
+    changes: dict[str, Any] = {}
+    if host := env.get("RIGHTSEAT_HOST"):
+        changes["host"] = host
+    if port := env.get("RIGHTSEAT_PORT"):
+        changes["port"] = _port(port)
+    source = "--model" if model else "RIGHTSEAT_MODEL"
+    return msgspec.structs.replace(
+        config,
+        server=msgspec.structs.replace(config.server, **changes | flags),
+        model=model or env.get("RIGHTSEAT_MODEL", ""),
+        model_from=source if model or env.get("RIGHTSEAT_MODEL") else "",
+    )
+
+
+def _port(text: str) -> int:
+    try:
+        return msgspec.convert({"port": text}, ServerSettings, strict=False).port
+    except msgspec.ValidationError:
+        raise ConfigError(f"RIGHTSEAT_PORT: expected a number from 0 to 65535, got {text!r}.") from None
+
+
+def _read(path: Path) -> Config:
+    text = _text(path)
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(_syntax(path, text, str(error))) from None
+    problems = Problems(path, key_lines(text))
+    config = check(raw, path, problems)
+    if config is None or problems.found:
+        raise ConfigError(problems.message())
+    return config
+
+
+def _text(path: Path) -> str:
+    try:
+        # TOML allows CRLF; key_lines counts LF.
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file. Create it, or leave --config out.") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text. TOML files are UTF-8.") from None
+
+
+def _syntax(path: Path, text: str, said: str) -> str:
+    found = re.search(r"\s*\(at line (\d+), column (\d+)\)$", said)
+    if found is None:
+        reason = re.sub(r"\s*\(at end of document\)$", " at the end of the file", said)
+        return f"{path}:{text.count(chr(10)) + 1}: not valid TOML: {reason}."
+    return f"{path}:{found[1]}: not valid TOML: {said[: found.start()]} (column {found[2]})."

@@ -1,0 +1,111 @@
+"""What is kept when a turn stops for the outside, and where it is kept.
+
+A Continuation is everything the engine needs to go on, so that any process that shares the Store can. It is
+taken once. Doors hold only its unguessable id, the *ticket*: inside call ids (`call_<ticket>_<n>`), message
+ids (`msg_<ticket>_<n>`) and interrupt ids (`ask_<ticket>_<n>`).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from rightseat.events import Interrupt
+from rightseat.messages import Message
+from rightseat.tools import Ask
+from rightseat.turn import Owner
+
+LIFETIME = 3600.0
+_ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_\d+")
+
+
+class Ids:
+    """The ids of one run, all with the run's ticket in them. A run that goes on keeps its ticket."""
+
+    def __init__(self, ticket: str | None = None, number: int = 0) -> None:
+        self.ticket = ticket or secrets.token_hex(12)
+        self.number = number
+
+    def _next(self, kind: str) -> str:
+        self.number += 1
+        return f"{kind}_{self.ticket}_{self.number}"
+
+    def call(self) -> str:
+        return self._next("call")
+
+    def message(self) -> str:
+        return self._next("msg")
+
+    def ask(self) -> str:
+        return self._next("ask")
+
+
+def ticket_of(id: str | None) -> str | None:
+    """The ticket inside one of our ids; None for anybody else's."""
+    found = _ID.fullmatch(id) if id else None
+    return found[1] if found else None
+
+
+class Open(Struct, frozen=True):
+    """A question that waits for its answer, and how often it was put again because the answer did not fit."""
+
+    interrupt: Interrupt
+    ask: Ask
+    again: int = 0
+
+
+class Kept(Struct, frozen=True):
+    """A call's result, or that it waits, or what its tool left to be called again with."""
+
+    result: str | None = None
+    failed: bool = False
+    client: bool = False
+    open: tuple[Open, ...] = ()
+    approved: bool = False
+    paused: bool = False
+    state: Any = None
+    answers: tuple[Any, ...] = ()
+
+
+class Continuation(Struct, frozen=True, kw_only=True):
+    ticket: str
+    owner: Owner
+    assistant: str
+    added: tuple[Message, ...]
+    """What this run said so far; the last one is the assistant message with *all* its calls."""
+    calls: dict[str, Kept]
+    rounds: int
+    number: int
+    """Of the last id that was given out."""
+    digest: str
+    expires: float
+
+
+class Bound(Struct, frozen=True):
+    """The question that a conversation without ids waits on."""
+
+    interrupt: str
+    kind: Literal["ask", "confirm", "form"]
+
+
+class Store(Protocol):
+    """Keeps what must outlive a request. The owner is the first part of every key."""
+
+    async def save(self, continuation: Continuation) -> None: ...
+
+    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
+        """The continuation, once: whoever comes second gets None."""
+        ...
+
+    async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None: ...
+
+    async def release(self, owner: Owner, conversation: str) -> Bound | None: ...
+
+    async def remember(self, owner: Owner, results: dict[str, str]) -> None:
+        """Keep what server calls gave, by call id: history may name it, but only we say what it was."""
+        ...
+
+    async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...

@@ -1,0 +1,104 @@
+"""What a door is: routes that read a request and write a reply, and the shape of its errors.
+
+A door knows no model and no socket. It turns bytes into a Turn, runs it, and turns events into bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.errors import CallerError, RightseatError
+from rightseat.events import Event
+from rightseat.pump import Head, Reply
+from rightseat.responder import Responder
+from rightseat.turn import Owner, Turn
+
+T = TypeVar("T")
+JSON = (b"content-type", b"application/json")
+SSE = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+
+
+class Host(Protocol):
+    """The part of a Runtime that a door may see."""
+
+    @property
+    def responders(self) -> Mapping[str, Responder]: ...
+
+    def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    method: str
+    path: str
+    params: dict[str, str]
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    owner: Owner
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`answer` reads the request at once, so that a bad one is refused with a status, and returns the reply.
+    `open` routes are asked for before anyone can have a key; all others need one where keys are set."""
+
+    method: str
+    path: str
+    answer: Callable[[Request, Host], Reply]
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """`refuse` writes an error in the shape this door's client shows its user; `hint` is the card's line."""
+
+    name: str
+    routes: tuple[Route, ...]
+    refuse: Callable[[RightseatError], Reply]
+    hint: Callable[[str], str]
+
+
+async def whole(status: int, body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
+    """A reply in one piece."""
+    length = (b"content-length", str(len(body)).encode())
+    yield Head(status, (JSON, length, *headers))
+    yield body
+
+
+def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
+    after = error.retry_after
+    return () if after is None else ((b"retry-after", str(max(1, round(after))).encode()),)
+
+
+def decode(body: bytes, kind: type[T]) -> T:
+    """The body as a wire shape, or a CallerError that names the place, whatever a stranger sends."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        param = place.strip("`").removeprefix("$").lstrip(".") or None
+        raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
+    except msgspec.DecodeError as error:
+        raise CallerError(f"The body is not valid JSON: {error}") from None
+    except (RecursionError, UnicodeDecodeError):
+        raise CallerError("The body is not JSON that can be read: nested too deeply or not UTF-8.") from None
+
+
+def header_id(request: Request, name: str) -> str | None:
+    """An id that a client gave in a header; anything that is not a plain name is refused, not cleaned."""
+    value = request.headers.get(name)
+    if value is not None and not NAME.fullmatch(value):
+        raise CallerError(f"{name}: use letters, digits and . _ : @ - only, at most 128 of them.", param=name)
+    return value

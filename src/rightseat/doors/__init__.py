@@ -1,0 +1,1 @@
+"""Front ends' protocols, a folder each: wire (shapes), read (→ Turn), write (Event →), routes (HTTP)."""

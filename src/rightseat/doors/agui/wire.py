@@ -1,0 +1,58 @@
+"""AG-UI's RunAgentInput as clients send it. Unknown fields and unknown kinds of message are left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from rightseat.messages import Role
+
+Id = Annotated[str, Meta(max_length=200)]
+
+
+class FunctionCall(Struct):
+    name: str
+    arguments: str = ""
+
+
+class ToolCall(Struct):
+    id: str
+    function: FunctionCall
+
+
+class WireMessage(Struct, rename="camel"):
+    role: Role | Literal["activity", "reasoning"]
+    id: str | None = None
+    content: Any = None
+    name: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+class WireTool(Struct):
+    name: Annotated[str, Meta(pattern="^[a-zA-Z0-9_.:/-]{1,128}$")]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class WireContext(Struct):
+    value: str
+    description: str = ""
+
+
+class Resume(Struct, rename="camel"):
+    interrupt_id: str
+    status: Literal["resolved", "cancelled"] = "resolved"
+    payload: Any = None
+
+
+class RunAgentInput(Struct, rename="camel", kw_only=True):
+    thread_id: Id = ""
+    run_id: Id = ""
+    messages: list[WireMessage] = []
+    tools: list[WireTool] | None = None
+    context: list[WireContext] | None = None
+    state: Any = None
+    forwarded_props: Any = None
+    resume: list[Resume] | None = None

@@ -1,0 +1,175 @@
+"""Events as AG-UI 1.0, nearly one to one: only interrupts wait for the end, as the run's outcome."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rightseat.door import SSE, retry_header, whole
+from rightseat.errors import RightseatError
+from rightseat.events import (
+    Artifact,
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Citations,
+    Custom,
+    Event,
+    Interrupt,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StateDelta,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    Suggestions,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.pump import Head, Reply
+from rightseat.sse import COMMENT, frame
+from rightseat.streams import closing
+from rightseat.turn import Turn
+
+encode = msgspec.json.Encoder().encode
+ERRORS = {400: "Invalid request body", 401: "Unauthorized", 404: "Agent not found"}
+
+
+def refuse(error: RightseatError) -> Reply:
+    title = ERRORS.get(error.status, error.code)
+    body = encode({"error": title, "message": error.message, "code": error.code})
+    return whole(error.status, body, *retry_header(error))
+
+
+async def stream(events: AsyncIterator[Event], turn: Turn) -> Reply:
+    frames = Frames(turn)
+    yield Head(200, SSE, COMMENT)
+    async with closing(events):
+        async for event in events:
+            if type(event) is TextDelta:
+                yield frames.text(event)
+                continue
+            for item in frames.write(event):
+                yield frame(encode(item))
+
+
+class Frames:
+    def __init__(self, turn: Turn) -> None:
+        self.thread = turn.thread
+        self.run = turn.run
+        self.interrupts: list[Interrupt] = []
+        self.open: set[str] = set()
+        self.text_id = ""
+        self.before = b""
+
+    def text(self, event: TextDelta) -> bytes:
+        if event.id != self.text_id:
+            self.text_id = event.id
+            head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": event.id}
+            self.before = b"data: " + encode(head)[:-1] + b',"delta":'
+        return self.before + encode(event.text) + b"}\n\n"
+
+    def write(self, event: Event) -> list[dict[str, Any]]:
+        match event:
+            case RunStarted(thread, run):
+                self.thread, self.run = thread, run
+                return [{"type": "RUN_STARTED", "threadId": thread, "runId": run, "protocolVersion": "1.0"}]
+            case TextStart(id):
+                return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
+            case TextEnd(id):
+                return [{"type": "TEXT_MESSAGE_END", "messageId": id}]
+            case Interrupt():
+                self.interrupts.append(event)
+                return []
+            case RunFinished():
+                return [self.finished(event)]
+            case RunFailed(code, message):
+                return [{"type": "RUN_ERROR", "message": message, "code": code}]
+            case CallStart() | CallArgs() | CallEnd() | CallResult():
+                return self.call(event)
+            case _:
+                return happening(event)
+
+    def call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> list[dict[str, Any]]:
+        match event:
+            case CallStart(id, name, message):
+                self.open.add(id)
+                call = {"toolCallId": id, "toolCallName": name, "parentMessageId": message}
+                return [{"type": "TOOL_CALL_START", **call}]
+            case CallArgs(id, json):
+                return [{"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": json}]
+            case CallEnd(id):
+                self.open.discard(id)
+                return [{"type": "TOOL_CALL_END", "toolCallId": id}]
+            case CallResult(id, content):
+                result = {"messageId": f"result-{id}", "toolCallId": id, "content": content, "role": "tool"}
+                return [{"type": "TOOL_CALL_RESULT", **result}]
+
+    def finished(self, event: RunFinished) -> dict[str, Any]:
+        if self.open:
+            # A call that was cut must not look like one: the client would run half of it.
+            problem = (
+                "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
+            )
+            return {"type": "RUN_ERROR", "message": problem, "code": event.reason}
+        outcome: dict[str, Any] = {"type": "success"}
+        if self.interrupts:
+            outcome = {"type": "interrupt", "interrupts": [interrupt(item) for item in self.interrupts]}
+        elif event.pending:
+            outcome["pendingToolCallIds"] = event.pending
+        body: dict[str, Any] = {
+            "type": "RUN_FINISHED",
+            "threadId": self.thread,
+            "runId": self.run,
+            "outcome": outcome,
+        }
+        if event.reason in ("length", "content_filter"):
+            body["result"] = {"finishReason": event.reason}
+        if event.usage is not None:
+            body["usage"] = [{"inputTokens": event.usage.input, "outputTokens": event.usage.output}]
+        return body
+
+
+def happening(event: Event) -> list[dict[str, Any]]:
+    """What happens besides the words: reasoning, state, steps, and what AG-UI has only CUSTOM for."""
+    match event:
+        case ReasoningStart(id):
+            start = {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}
+            return [{"type": "REASONING_START", "messageId": id}, start]
+        case ReasoningDelta(id, text):
+            return [{"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": text}]
+        case ReasoningEnd(id):
+            end = {"type": "REASONING_MESSAGE_END", "messageId": id}
+            return [end, {"type": "REASONING_END", "messageId": id}]
+        case StateSnapshot(state):
+            return [{"type": "STATE_SNAPSHOT", "snapshot": state}]
+        case StateDelta(patch):
+            return [{"type": "STATE_DELTA", "delta": patch}]
+        case StepStart(name):
+            return [{"type": "STEP_STARTED", "stepName": name}]
+        case StepEnd(name):
+            return [{"type": "STEP_FINISHED", "stepName": name}]
+        case Custom(name, value):
+            return [{"type": "CUSTOM", "name": name, "value": value}]
+        case Artifact() | Citations() | Suggestions():
+            return [{"type": "CUSTOM", "name": type(event).__name__.lower(), "value": event}]
+        case _:
+            return []
+
+
+def interrupt(item: Interrupt) -> dict[str, Any]:
+    body = {"id": item.id, "reason": item.kind, "message": item.message, "responseSchema": item.schema}
+    if item.call is not None:
+        body["toolCallId"] = item.call
+    if item.expires is not None:
+        body["expiresAt"] = datetime.fromtimestamp(item.expires, UTC).isoformat()
+    return body

@@ -1,0 +1,117 @@
+"""OpenAI's chat shapes as clients send them. Unknown fields are ignored; wrong types are told by name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+
+
+class TextPart(Struct, tag="text"):
+    text: str
+
+
+class RefusalPart(Struct, tag="refusal"):
+    refusal: str
+
+
+class ImageUrl(Struct):
+    url: str
+    detail: str | None = None
+
+
+class ImagePart(Struct, tag="image_url"):
+    image_url: ImageUrl
+
+
+class FileRef(Struct):
+    file_data: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+
+
+class FilePart(Struct, tag="file"):
+    file: FileRef
+
+
+ContentPart = TextPart | RefusalPart | ImagePart | FilePart
+
+
+class FunctionCall(Struct):
+    name: str
+    arguments: str = ""
+
+
+class ToolCall(Struct):
+    id: str
+    function: FunctionCall
+
+
+class ChatMessage(Struct):
+    role: Role
+    content: str | list[ContentPart] | None = None
+    name: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    function_call: FunctionCall | None = None
+
+
+class Function(Struct):
+    name: Annotated[str, Meta(pattern="^[a-zA-Z0-9_.:/-]{1,128}$")]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ToolDefinition(Struct):
+    type: Literal["function"]
+    function: Function
+
+
+class Named(Struct):
+    name: str
+
+
+class NamedChoice(Struct):
+    type: Literal["function"]
+    function: Named
+
+
+class StreamOptions(Struct):
+    include_usage: bool | None = None
+
+
+class ChatRequest(Struct, kw_only=True):
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    tools: list[ToolDefinition] | None = None
+    tool_choice: Literal["auto", "none", "required"] | NamedChoice | None = None
+    parallel_tool_calls: bool | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    # Passed on as they came; only a field that was given travels.
+    logprobs: bool | UnsetType | None = UNSET
+    top_logprobs: int | UnsetType | None = UNSET
+    frequency_penalty: float | UnsetType | None = UNSET
+    presence_penalty: float | UnsetType | None = UNSET
+    logit_bias: dict[str, float] | UnsetType | None = UNSET
+    reasoning_effort: str | UnsetType | None = UNSET
+    user: str | UnsetType | None = UNSET
+
+
+PASSED = (
+    "logprobs",
+    "top_logprobs",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "reasoning_effort",
+    "user",
+)

@@ -1,0 +1,220 @@
+"""The model ⇄ tool loop: one assistant as a Responder.
+
+A turn either begins anew or goes on from a Continuation: a client brings the result of its call, a person
+answers a question. The posted messages are the history, because clients edit and branch; what the run itself
+said and what server calls gave comes from the Continuation, never from the client.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import msgspec
+
+from rightseat.assemble import Answered, assemble
+from rightseat.calls import Batch
+from rightseat.continuation import LIFETIME, Continuation, Ids, Store, ticket_of
+from rightseat.errors import CallerError, ContinuationGone, TooManyRounds
+from rightseat.events import Custom, Event, Reason, RunFinished, Usage
+from rightseat.history import after, before, fitted, paired, tail_results, trusted
+from rightseat.messages import Message, said
+from rightseat.prompt import Model, Prompt, ToolChoice
+from rightseat.streams import closing
+from rightseat.tools import Tool, toolset
+from rightseat.turn import MAX_DEPTH, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    name: str
+    model: Model
+    system: str = ""
+    tools: tuple[Tool, ...] = ()
+    title: str = ""
+    description: str = ""
+    image: str = ""
+    rounds: int = 10
+    tool_timeout: float = 60.0
+    context: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """Changes when a question that was asked under another set of tools must not be answered any more."""
+        return hashlib.sha256(msgspec.json.encode([tool.spec for tool in self.tools])).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Talk:
+    """One turn under way: `history` was posted, `added` was said since, `batch` are the calls in hand."""
+
+    turn: Turn
+    ids: Ids
+    tools: dict[str, Tool]
+    history: tuple[Message, ...]
+    added: list[Message] = field(default_factory=list)
+    later: tuple[Message, ...] = ()
+    batch: Batch | None = None
+    rounds: int = 0
+    usage: Usage | None = None
+    dropped: int = 0
+    over: bool = False
+
+
+class Engine:
+    def __init__(self, assistant: Assistant, store: Store) -> None:
+        self.assistant = assistant
+        self.store = store
+
+    async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
+        if turn.depth > MAX_DEPTH:
+            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
+        talk = await self.begin(turn)
+        while not talk.over:
+            step = self.ask_model(talk) if talk.batch is None else self.carry_out(talk, talk.batch)
+            async with closing(step) as events:
+                async for event in events:
+                    yield event
+
+    async def begin(self, turn: Turn) -> Talk:
+        """The turn as a talk: gone on with if it brings what a continuation waits for, else new."""
+        tools = toolset(self.assistant.tools, turn.tools)
+        results = tail_results(turn.messages)
+        kept = await self.take(turn, results)
+        if kept is None:
+            if turn.answers:
+                raise ContinuationGone(
+                    "This question was answered before, or it has expired. Please ask again."
+                )
+            return Talk(turn, Ids(), tools, turn.messages)
+        if turn.answers and kept.digest != self.assistant.digest:
+            raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
+        talk = Talk(
+            turn,
+            Ids(kept.ticket, kept.number),
+            tools,
+            history=before(turn.messages, kept.ticket),
+            added=list(kept.added[:-1]),
+            later=tuple(m for m in after(turn.messages, kept.ticket) if m.role != "tool"),
+            rounds=kept.rounds,
+        )
+        batch = talk.batch = self.batch(talk, kept.added[-1])
+        batch.kept = dict(kept.calls)
+        batch.receive(results)
+        await batch.hear({answer.interrupt: answer for answer in turn.answers}, self.assistant.model)
+        return talk
+
+    async def take(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
+        """The continuation that this turn brings something for. One that it brings nothing for stays."""
+        brought = {*results, *(answer.interrupt for answer in turn.answers)}
+        for ticket in {ticket for ticket in map(ticket_of, brought) if ticket}:
+            kept = await self.store.take(turn.owner, ticket)
+            if kept is None:
+                continue
+            waits = {id for id, call in kept.calls.items() if call.client and call.result is None}
+            asked = {question.interrupt.id for call in kept.calls.values() for question in call.open}
+            if kept.assistant == self.assistant.name and brought & (waits | asked):
+                return kept
+            await self.store.save(kept)
+        return None
+
+    def batch(self, talk: Talk, message: Message) -> Batch:
+        return Batch(message, talk.tools, talk.turn, talk.ids, timeout=self.assistant.tool_timeout)
+
+    async def carry_out(self, talk: Talk, batch: Batch) -> AsyncIterator[Event]:
+        """One step: the calls in hand. What waits for the outside ends the turn."""
+        async with closing(batch.run()) as events:
+            async for event in events:
+                yield event
+        await self.store.remember(talk.turn.owner, batch.server_results())
+        if batch.waiting or batch.questions:
+            talk.over = True
+            for event in await self.pause(talk, batch):
+                yield event
+            return
+        talk.added += [*batch.messages(), *talk.later]
+        talk.batch, talk.later = None, ()
+
+    async def ask_model(self, talk: Talk) -> AsyncIterator[Event]:
+        """The other step: the model speaks. Without calls that is the end of the turn."""
+        if talk.rounds >= self.assistant.rounds:
+            raise TooManyRounds(
+                f"Stopped after {talk.rounds} rounds: the model kept calling tools. "
+                "Ask for less at once, or raise `rounds` of this assistant."
+            )
+        prompt, dropped = await self.prompt(talk)
+        talk.rounds += 1
+        if dropped > talk.dropped:
+            talk.dropped = dropped
+            yield Custom("history_cut", {"dropped": dropped, "context": self.assistant.context})
+        answered: Answered | None = None
+        clients = {name: tool.client for name, tool in talk.tools.items()}
+        async with closing(assemble(self.assistant.model.stream(prompt), talk.ids, clients)) as parts:
+            async for part in parts:
+                if isinstance(part, Answered):
+                    answered = part
+                else:
+                    yield part
+        assert answered is not None, "assemble ends with an Answered or raises"
+        if answered.usage is not None:
+            talk.usage = answered.usage + (talk.usage or Usage())
+        if not answered.message.calls:
+            talk.over = True
+            yield RunFinished(cast(Reason, answered.reason), talk.usage)
+            return
+        talk.batch = self.batch(talk, answered.message)
+        for event in talk.batch.begin(answered.shown):
+            yield event
+
+    async def prompt(self, talk: Talk) -> tuple[Prompt, int]:
+        turn = talk.turn
+        messages = [*instructions(self.assistant.system, turn), *await self.believed(talk), *talk.added]
+        choice = turn.tool_choice if talk.rounds == 0 else ToolChoice()
+        specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
+        shown, dropped = fitted(paired(messages), specs, self.assistant.context)
+        prompt = Prompt(
+            messages=tuple(shown),
+            tools=specs,
+            tool_choice=choice,
+            output_schema=turn.output_schema,
+            settings=turn.settings,
+            conversation=turn.conversation or turn.thread or None,
+        )
+        return prompt, dropped
+
+    async def believed(self, talk: Talk) -> list[Message]:
+        """The posted history with the results of server calls as the store has them."""
+        server = {tool.name for tool in self.assistant.tools}
+        posted = [m.call_id for m in talk.history if m.role == "tool" and m.call_id]
+        if not server or not posted:
+            return list(talk.history)
+        return trusted(talk.history, server, await self.store.recall(talk.turn.owner, posted))
+
+    async def pause(self, talk: Talk, batch: Batch) -> list[Event]:
+        """Save where the turn stands and say what it waits for."""
+        continuation = Continuation(
+            ticket=talk.ids.ticket,
+            owner=talk.turn.owner,
+            assistant=self.assistant.name,
+            added=(*talk.added, batch.message),
+            calls=batch.kept,
+            rounds=talk.rounds,
+            number=talk.ids.number,
+            digest=self.assistant.digest,
+            expires=time.time() + LIFETIME,
+        )
+        await self.store.save(continuation)
+        reason: Reason = "interrupt" if batch.questions else "calls"
+        return [*batch.questions, RunFinished(reason, talk.usage, batch.waiting)]
+
+
+def instructions(system: str, turn: Turn) -> list[Message]:
+    """The assistant's own system prompt, then what the application says of itself."""
+    messages = [said("system", system)] if system else []
+    if turn.context:
+        lines = "\n".join(f"- {item.description}: {item.value}" for item in turn.context)
+        messages.append(said("system", f"Context from the application:\n{lines}"))
+    return messages

@@ -1,0 +1,166 @@
+"""Every error that a user can meet, as one tree.
+
+    RightseatError                500  ours       something here is broken
+    ├── CallerError               400  caller     the request cannot be served as it is
+    │   ├── Unauthorized          401             no key, or a wrong one
+    │   ├── Forbidden             403             this host or origin may not call
+    │   ├── NotFound              404             no such route, assistant, model, thread
+    │   ├── MethodNotAllowed      405
+    │   ├── RequestTimeout        408             the request took too long to arrive
+    │   ├── Conflict              409             already answered, or already running
+    │   ├── TooLarge              413             body over the limit
+    │   ├── NotJson               415             a browser sent something else than JSON
+    │   ├── HeadersTooLarge       431
+    │   └── ContextTooLong        400             the conversation does not fit the model
+    ├── UpstreamError             502  upstream   the model's server erred
+    │   ├── UpstreamRefused       502             it cannot be reached
+    │   ├── UpstreamRejected      502             it does not take our request (4xx)
+    │   ├── UpstreamDenied        502             it does not take our key (401, 403)
+    │   ├── UpstreamBusy          429             rate limit or overload, with Retry-After
+    │   ├── UpstreamTimeout       504             it said nothing for too long
+    │   ├── UpstreamGarbled       502             what it sent cannot be read
+    │   └── Incomplete            502             it stopped in the middle of an answer
+    ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
+    ├── TooManyRounds             500             the model kept calling tools
+    ├── ContinuationGone          409  caller     the question was answered before, or has expired
+    ├── Unavailable               503             draining, or at a limit; come back later
+    └── TimedOut                  504             the run's own deadline passed
+
+`fault` says who erred, `status` is the HTTP hint, `code` is stable and documented, and the message says
+what to do next. A message is ours: it never repeats what an upstream said.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Fault = Literal["ours", "caller", "upstream"]
+
+
+class RightseatError(Exception):
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal"
+    fault: ClassVar[Fault] = "ours"
+
+    def __init__(self, message: str, *, retry_after: float | None = None, param: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+        self.param = param
+
+
+class CallerError(RightseatError):
+    status = 400
+    code = "invalid_request"
+    fault = "caller"
+
+
+class Unauthorized(CallerError):
+    status = 401
+    code = "unauthorized"
+
+
+class Forbidden(CallerError):
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(CallerError):
+    status = 404
+    code = "not_found"
+
+
+class MethodNotAllowed(CallerError):
+    status = 405
+    code = "method_not_allowed"
+
+
+class RequestTimeout(CallerError):
+    status = 408
+    code = "request_timeout"
+
+
+class Conflict(CallerError):
+    status = 409
+    code = "conflict"
+
+
+class ContinuationGone(Conflict):
+    code = "already_answered"
+
+
+class TooLarge(CallerError):
+    status = 413
+    code = "too_large"
+
+
+class NotJson(CallerError):
+    status = 415
+    code = "not_json"
+
+
+class HeadersTooLarge(CallerError):
+    status = 431
+    code = "headers_too_large"
+
+
+class ContextTooLong(CallerError):
+    code = "context_too_long"
+
+
+class UpstreamError(RightseatError):
+    status = 502
+    code = "upstream_error"
+    fault = "upstream"
+
+
+class UpstreamRefused(UpstreamError):
+    code = "upstream_unreachable"
+
+
+class UpstreamRejected(UpstreamError):
+    code = "upstream_rejected"
+
+
+class UpstreamDenied(UpstreamError):
+    code = "upstream_denied"
+
+
+class UpstreamBusy(UpstreamError):
+    status = 429
+    code = "upstream_busy"
+
+
+class UpstreamTimeout(UpstreamError):
+    status = 504
+    code = "upstream_timeout"
+
+
+class UpstreamGarbled(UpstreamError):
+    code = "upstream_garbled"
+
+
+class Incomplete(UpstreamError):
+    code = "incomplete"
+
+
+class ConfigError(RightseatError):
+    code = "config"
+
+
+class TooManyRounds(RightseatError):
+    code = "too_many_rounds"
+
+
+class Unavailable(RightseatError):
+    status = 503
+    code = "unavailable"
+
+
+class Restarting(Unavailable):
+    code = "restarting"
+
+
+class TimedOut(RightseatError):
+    status = 504
+    code = "deadline"

@@ -1,0 +1,125 @@
+"""What of a conversation a model is shown: pairs that belong together, within the model's context."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from rightseat.continuation import ticket_of
+from rightseat.errors import ContextTooLong
+from rightseat.messages import Image, Message, said
+from rightseat.prompt import ToolSpec
+from rightseat.tools import failure
+
+UNANSWERED = failure("not_answered", "This call was never answered.").text
+MESSAGE_TOKENS = 4
+IMAGE_TOKENS = 1000
+
+
+def paired(messages: Iterable[Message]) -> list[Message]:
+    """Every call directly followed by its results, no result without its call: upstreams refuse all else."""
+    listed = list(messages)
+    results = {message.call_id: message for message in reversed(listed) if message.role == "tool"}
+    kept: list[Message] = []
+    for message in listed:
+        if message.role == "tool":
+            continue
+        kept.append(message)
+        kept += [results.get(call.id) or said("tool", UNANSWERED, call_id=call.id) for call in message.calls]
+    return kept
+
+
+def trusted(messages: Iterable[Message], server: set[str], known: dict[str, str]) -> list[Message]:
+    """Results of server calls as we remember them: a client that sends one could have made it up."""
+    names = {call.id: call.name for message in messages for call in message.calls}
+    unknown = failure("result_unknown", "The result of this earlier call is no longer held.").text
+    return [
+        replace(message, parts=said("tool", known.get(message.call_id or "", unknown)).parts)
+        if message.role == "tool" and names.get(message.call_id or "") in server
+        else message
+        for message in messages
+    ]
+
+
+def before(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
+    """The posted history up to the run with this ticket, whose own messages we know better."""
+    for position, message in enumerate(messages):
+        ids = [message.id, message.call_id, *(call.id for call in message.calls)]
+        if any(ticket_of(id) == ticket for id in ids):
+            return messages[:position]
+    return messages
+
+
+def after(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
+    """What was posted after the run with this ticket, its results left out: new words of the person."""
+    last = -1
+    for position, message in enumerate(messages):
+        ids = [message.id, message.call_id, *(call.id for call in message.calls)]
+        if any(ticket_of(id) == ticket for id in ids):
+            last = position
+    return () if last < 0 else messages[last + 1 :]
+
+
+def tail_results(messages: tuple[Message, ...]) -> dict[str, str]:
+    """Results that the client has added since the last assistant message, by call id."""
+    found: dict[str, str] = {}
+    for message in reversed(messages):
+        if message.role == "assistant":
+            break
+        if message.role == "tool" and message.call_id:
+            found.setdefault(message.call_id, message.text)
+    return found
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, roughly and rather too many: 4 letters each, but a CJK character is one by itself."""
+    wide = sum(char > "\u2e7f" for char in text) if not text.isascii() else 0
+    return wide + (len(text) - wide + 3) // 4
+
+
+def weight(message: Message) -> int:
+    calls = sum(estimate(call.name + call.arguments) for call in message.calls)
+    images = sum(IMAGE_TOKENS for part in message.parts if isinstance(part, Image))
+    return MESSAGE_TOKENS + estimate(message.text) + calls + images
+
+
+def fitted(
+    messages: list[Message], tools: Iterable[ToolSpec], limit: int | None
+) -> tuple[list[Message], int]:
+    """The messages that fit into `limit` tokens, and how many were dropped.
+
+    The leading system messages stay, and so does everything from the last user message on; older turns go,
+    oldest first, and a call goes with its results.
+    """
+    if limit is None:
+        return messages, 0
+    fixed = sum(estimate(tool.description + str(tool.parameters)) for tool in tools)
+    leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
+    turns = _turns(messages[len(leading) :])
+    room = limit - fixed - sum(map(weight, leading))
+    needed = sum(map(weight, turns[-1])) if turns else 0
+    if needed > room:
+        raise ContextTooLong(
+            f"The model reads {limit} tokens; instructions and tools take about {limit - room} and the last "
+            f"turn about {needed}. Shorten the last message, the system prompt or the list of tools."
+        )
+    kept: list[Message] = []
+    for turn in reversed(turns):
+        cost = sum(map(weight, turn))
+        if cost > room:
+            break
+        room -= cost
+        kept = turn + kept
+    return leading + kept, len(messages) - len(leading) - len(kept)
+
+
+def _turns(messages: list[Message]) -> list[list[Message]]:
+    """Cut before each user message: a turn is what a person said and all that followed from it."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        if message.role == "user" or not turns:
+            turns.append([])
+        turns[-1].append(message)
+    return turns

@@ -1,0 +1,1 @@
+"""Layers wrap a Responder: what every answer goes through, whoever gives it."""

@@ -1,0 +1,137 @@
+"""Payloads of a stream → Fragments, without I/O."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from rightseat.errors import UpstreamGarbled
+from rightseat.events import Usage
+from rightseat.fragments import Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.models.openai import faults
+from rightseat.models.openai.calls import Calls
+from rightseat.models.openai.wire import CHUNK, Choice, Chunk, Delta, ToolCall
+
+Reason = Literal["stop", "length", "content_filter", "calls"]
+
+_REASONS: dict[str, Reason] = {
+    "stop": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "tool_calls": "calls",
+    "function_call": "calls",
+}
+# With these a server says that it broke off, in the field for a good end.
+_BROKEN_OFF = {"error", "abort", "cancelled", "insufficient_system_resource"}
+
+
+class Answer:
+    """Reads one answer. `enforced` are the tools whose arguments the server is sure to get right."""
+
+    def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
+        self._calls = Calls(enforced)
+        self._finish: str | None = None
+        self._usage: Usage | None = None
+        self.done = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server has said why the answer ends; what may follow is only usage."""
+        return self.done or self._finish in _REASONS
+
+    def feed(self, payload: bytes) -> list[Fragment]:
+        if payload == b"[DONE]":
+            self.done = True
+            return []
+        if self.done:
+            return []
+        try:
+            chunk = CHUNK.decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if not payload.strip():
+                return []
+            raise faults.garbled("not the JSON of a chat completion") from error
+        except RecursionError:
+            # Not `from` it: its traceback is a thousand frames of nothing.
+            raise faults.garbled("JSON that is too deep") from None
+        choices = chunk.choices
+        if choices and chunk.usage is None and chunk.error is None:
+            return self._choice(choices[0]) if len(choices) == 1 else self._choices(choices)
+        return self._rare(chunk, payload)
+
+    def tail(self, payload: bytes) -> list[Fragment]:
+        """An event that the end of the stream closed: half of one is no garbage, it is a cut."""
+        try:
+            return self.feed(payload)
+        except UpstreamGarbled as error:
+            raise faults.incomplete() from error
+
+    def end(self) -> list[Fragment]:
+        """The stream is over. Raises Incomplete unless the server has said that the answer is."""
+        if not self.finished or self._finish in _BROKEN_OFF:
+            raise faults.incomplete()
+        reason = _REASONS.get(self._finish or "", "stop")
+        if reason in ("stop", "calls"):
+            if self._calls.nameless:
+                raise faults.garbled("a call without a name")
+            # A forced call ends with "stop" even at OpenAI, so what came decides.
+            reason = "calls" if self._calls else "stop"
+        out: list[Fragment] = [] if self._usage is None else [Used(self._usage)]
+        out.append(Finish(reason))
+        return out
+
+    def _rare(self, chunk: Chunk, payload: bytes) -> list[Fragment]:
+        if chunk.error:
+            raise faults.of_payload(chunk.error)
+        if chunk.choices is None:
+            # An old form, in which the error is the whole payload.
+            bare = faults.error_of(payload)
+            if isinstance(bare, dict) and bare.get("object") == "error":
+                raise faults.of_payload(bare)
+        if chunk.usage is not None:
+            # Some servers count up in every chunk: the last count is the answer's.
+            usage = chunk.usage
+            self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        return self._choices(chunk.choices or [])
+
+    def _choices(self, choices: list[Choice]) -> list[Fragment]:
+        return [fragment for choice in choices for fragment in self._choice(choice)]
+
+    def _choice(self, choice: Choice) -> list[Fragment]:
+        if choice.index:
+            return []
+        if choice.finish_reason:
+            self._finish = choice.finish_reason
+        delta = choice.delta or choice.message
+        if delta is None:
+            return []
+        out: list[Fragment] = []
+        thought = delta.reasoning_content or delta.reasoning
+        if thought and isinstance(thought, str):
+            out.append(Reasoning(thought))
+        content = delta.content
+        if content is not None:
+            text = content if isinstance(content, str) else _joined(content)
+            # Half a character has no text yet, but its probabilities.
+            if text or choice.logprobs is not None:
+                out.append(Text(text, choice.logprobs))
+        if delta.refusal:
+            out.append(Refusal(delta.refusal))
+        if delta.tool_calls or delta.function_call:
+            out.extend(self._called(delta))
+        return out
+
+    def _called(self, delta: Delta) -> list[Fragment]:
+        pieces = delta.tool_calls or []
+        if delta.function_call is not None:
+            pieces = [*pieces, ToolCall(index=0, function=delta.function_call)]
+        return [fragment for piece in pieces for fragment in self._calls.take(piece)]
+
+
+def _joined(content: list[Any]) -> str:
+    """The text of content parts, as some servers send them."""
+    parts = [part.get("text") for part in content if isinstance(part, dict)]
+    return "".join(part for part in parts if isinstance(part, str))

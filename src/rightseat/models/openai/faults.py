@@ -1,0 +1,156 @@
+"""What went wrong upstream → our errors. The sentences are ours; a server's words stay in the debug log."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+
+_TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
+# The names that servers give errors in a stream, as the status they stand for.
+_STATUS = {
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 429,
+    "overloaded": 503,
+    "overloaded_error": 503,
+    "timeout": 504,
+    "timeout_error": 504,
+    "invalid_request_error": 400,
+    "BadRequestError": 400,
+    "not_found_error": 404,
+    "model_not_found": 404,
+}
+_LONGEST_WAIT = 86_400.0
+
+
+def refused() -> RightseatError:
+    return errors.UpstreamRefused(
+        "The model's server cannot be reached: check that it runs and check base_url (OPENAI_BASE_URL)."
+    )
+
+
+def connect_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model's server could not be connected within {seconds:g} s: check base_url and the network."
+    )
+
+
+def first_token_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
+    )
+
+
+def idle_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
+    )
+
+
+def incomplete() -> RightseatError:
+    return errors.Incomplete("The model's answer ended before it was finished: try again.")
+
+
+def garbled(why: str) -> RightseatError:
+    return errors.UpstreamGarbled(
+        f"The model's server sent what cannot be read ({why}): check that base_url is an OpenAI API."
+    )
+
+
+def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
+    """The error of an answer whose status is not 2xx."""
+    if status in (400, 413, 422) and _is_too_long(error_of(body)):
+        return _too_long()
+    return _of_number(status, retry_after(headers))
+
+
+def of_payload(error: Any) -> RightseatError:
+    """The error of an `error` object in the stream: a code by number, by name, or just a sentence."""
+    if _is_too_long(error):
+        return _too_long()
+    names = [error.get(key) for key in ("code", "type", "status")] if isinstance(error, dict) else []
+    found = [status for status in map(_status, names) if status is not None]
+    return _of_number(found[0] if found else 500, None)
+
+
+def _status(name: object) -> int | None:
+    if isinstance(name, str):
+        name = int(name) if re.fullmatch(r"[45]\d\d", name) else _STATUS.get(name)
+    return name if isinstance(name, int) and 400 <= name < 600 else None
+
+
+def _of_number(status: int, wait: float | None) -> RightseatError:
+    if status in (401, 403):
+        return errors.UpstreamDenied("The model's server refused our key: check OPENAI_API_KEY (api_key).")
+    if status in (429, 503, 529):
+        return errors.UpstreamBusy(
+            "The model's server is busy or over its rate limit: try again later.", retry_after=wait
+        )
+    if status in (408, 504):
+        return errors.UpstreamTimeout("The model's server timed out: try again.")
+    if 300 <= status < 400:
+        return errors.UpstreamRejected(
+            "The model's server redirects, which is not followed: set base_url to the final address."
+        )
+    if status == 404:
+        return errors.UpstreamRejected(
+            "The model's server does not know this model or path: check the model's name and base_url."
+        )
+    if 400 <= status < 500:
+        return errors.UpstreamRejected(
+            f"The model's server does not take this request (HTTP {status}): "
+            "check the model's name, its tools and settings; the debug log has its reason."
+        )
+    return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.", retry_after=wait)
+
+
+def _too_long() -> RightseatError:
+    return errors.ContextTooLong(
+        "The conversation is too long for this model: shorten it, or take a model with a longer context."
+    )
+
+
+def _is_too_long(error: Any) -> bool:
+    if not isinstance(error, dict):
+        return False
+    if any(isinstance(error.get(key), str) and error[key] in _TOO_LONG for key in ("code", "type")):
+        return True
+    # vLLM and its kin give no code for it.
+    message = error.get("message")
+    return isinstance(message, str) and "maximum context length" in message
+
+
+def error_of(body: bytes) -> Any:
+    """The error object of a body that is one, or contains one."""
+    try:
+        parsed = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return parsed.get("error") or parsed if isinstance(parsed, dict) else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from a header in milliseconds, in seconds or as a date."""
+    millis = headers.get("retry-after-ms", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", millis):
+        return min(float(millis) / 1000, _LONGEST_WAIT)
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
+        return min(float(value), _LONGEST_WAIT)
+    try:
+        # A date is on the wall clock, here and there.
+        seconds = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(0.0, seconds), _LONGEST_WAIT)

@@ -1,0 +1,62 @@
+"""The spec `openai:NAME` and its options → OpenAI."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.errors import ConfigError
+from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    base_url: str = OPENAI_URL
+    api_key: str | None = None
+    headers: dict[str, str] = {}
+    connect_timeout: float = 10
+    first_token_timeout: float = 120
+    idle_timeout: float = 60
+    developer_role: bool | None = None
+    strict_tools: bool = False
+    usage: bool = True
+    tries: int = 3
+
+
+def model(name: str, options: Mapping[str, Any]) -> OpenAI:
+    """What the options do not give comes from OPENAI_API_KEY and OPENAI_BASE_URL."""
+    if not name:
+        raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
+    keys = Options.__struct_fields__
+    for key in options:
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(keys)}."
+            raise ConfigError(f"The model openai:{name} has no option {key!r}: {hint}", param=key)
+    given = {
+        "base_url": os.environ.get("OPENAI_BASE_URL") or OPENAI_URL,
+        "api_key": os.environ.get("OPENAI_API_KEY") or None,
+        **options,
+    }
+    try:
+        known = msgspec.convert(given, Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"The model openai:{name} has a wrong option: {error}") from error
+    _check(name, known)
+    fields = {field: getattr(known, field) for field in keys}
+    return OpenAI(name, **fields)
+
+
+def _check(name: str, options: Options) -> None:
+    for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries"):
+        if not getattr(options, key) > 0:
+            raise ConfigError(f"The model openai:{name} needs a {key} above 0.", param=key)
+    carried = {header.lower() for header in options.headers}
+    if is_openai(options.base_url) and not options.api_key and "authorization" not in carried:
+        raise ConfigError(
+            f"The model openai:{name} needs a key: set OPENAI_API_KEY, or base_url to your own server."
+        )

@@ -1,0 +1,54 @@
+"""What a model is asked, and the one method a model has."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from rightseat.fragments import Fragment
+from rightseat.messages import Message
+
+
+class ToolSpec(Struct, frozen=True):
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolChoice(Struct, frozen=True):
+    mode: Literal["auto", "none", "required", "named"] = "auto"
+    name: str | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Sampling as the caller gave it: None means not given, and 0 and False are given.
+
+    `extra` holds further fields that an OpenAI-compatible upstream may know; other models ignore them.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    parallel_calls: bool | None = None
+    extra: dict[str, Any] = {}
+
+
+class Prompt(Struct, frozen=True, kw_only=True):
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    output_schema: dict[str, Any] | None = None
+    settings: Settings = Settings()
+    conversation: str | None = None
+
+
+class Model(Protocol):
+    """Answers one prompt. Cancelling the iteration must cancel the work behind it."""
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]: ...

@@ -1,0 +1,136 @@
+"""A Config becomes a Runtime: which model answers, and which assistants there are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+
+from rightseat.config.settings import AssistantSettings, Config, ModelSettings
+from rightseat.continuation import Store
+from rightseat.engine import Assistant
+from rightseat.errors import ConfigError
+from rightseat.function import as_tool, tool
+from rightseat.library import Runtime
+from rightseat.prompt import Model
+from rightseat.registry import names
+from rightseat.runtime import Limits
+from rightseat.tools import Tool
+
+DEFAULT = "default"
+OPENAI_MODEL = "gpt-4o-mini"
+
+
+class Choice(Struct, frozen=True):
+    """The default assistant's model, and why it is this one."""
+
+    model: str
+    """A name of [models], or a spec."""
+    why: str
+    demo: bool = False
+
+
+def choose(config: Config, env: Mapping[str, str] | None = None) -> Choice:
+    env = os.environ if env is None else env
+    if config.model:
+        return Choice(config.model, f"named by {config.model_from}")
+    if DEFAULT in config.models:
+        return Choice(DEFAULT, f"[models.{DEFAULT}] in {config.path}")
+    if config.models:
+        return Choice(next(iter(config.models)), f"the first of [models] in {config.path}")
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        if env.get(variable):
+            return Choice(f"openai:{env.get('OPENAI_MODEL') or OPENAI_MODEL}", f"{variable} is set")
+    why = "a short script, not a model: set OPENAI_API_KEY or OPENAI_BASE_URL, or use --model openai:NAME"
+    return Choice("scripted:demo", why, demo=True)
+
+
+def runtime(config: Config, *, store: Store | None = None, env: Mapping[str, str] | None = None) -> Runtime:
+    """`store` is the one before a reload: questions asked by then can still be answered."""
+    choice = choose(config, env)
+    models = _Models(config)
+    make = _configured if config.assistants else _implied
+    assistants = make(config, choice, models)
+    limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
+    return Runtime(
+        assistants=assistants.values(), store=store or names.find("stores", "memory")(), limits=limits
+    )
+
+
+class _Models:
+    """Each model once, however many assistants use it: a model holds its connections."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.made: dict[str, Model] = {}
+
+    def settings(self, name: str) -> ModelSettings:
+        return self.config.models.get(name) or ModelSettings(spec=name)
+
+    def get(self, name: str) -> Model:
+        if name not in self.made:
+            settings = self.settings(name)
+            where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
+            try:
+                self.made[name] = names.model(settings.spec, settings.options)
+            except ConfigError as error:
+                raise ConfigError(f"{where}{error.message}") from error
+        return self.made[name]
+
+
+def _implied(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
+    """No [assistants]: every model is an assistant of its own, the chosen one is the default."""
+    tools = (tool(name="demo_clock")(names.load("rightseat.demo:clock")),) if choice.demo else ()
+    chosen = {DEFAULT: choice.model} | {name: name for name in config.models if name != DEFAULT}
+    return {
+        name: Assistant(
+            name=name,
+            model=models.get(model),
+            tools=tools if name == DEFAULT else (),
+            context=models.settings(model).context,
+        )
+        for name, model in chosen.items()
+    }
+
+
+def _configured(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
+    made = {
+        name: _assistant(name, settings, settings.model or choice.model, models)
+        for name, settings in config.assistants.items()
+    }
+    default = made.get(DEFAULT) or replace(next(iter(made.values())), name=DEFAULT)
+    if config.model:
+        context = models.settings(config.model).context
+        default = replace(default, model=models.get(config.model), context=context)
+    return {DEFAULT: default} | {name: made[name] for name in made if name != DEFAULT}
+
+
+def _assistant(name: str, settings: AssistantSettings, model: str, models: _Models) -> Assistant:
+    try:
+        tools = tuple(tool for target in settings.tools for tool in _tools(target))
+    except ConfigError as error:
+        raise ConfigError(f"[assistants.{name}] in {models.config.path}: tools: {error.message}") from error
+    return Assistant(
+        name=name,
+        model=models.get(model),
+        system=settings.system,
+        tools=tools,
+        title=settings.title,
+        description=settings.description,
+        image=settings.image,
+        rounds=settings.rounds,
+        tool_timeout=settings.tool_timeout,
+        context=models.settings(model).context,
+    )
+
+
+def _tools(target: str) -> Iterator[Tool]:
+    """What `module:attribute` holds: a tool, a function, or a list of them."""
+    found: Any = names.load(target)
+    for thing in found if isinstance(found, (list, tuple)) else (found,):
+        if not isinstance(thing, Tool) and not callable(thing):
+            raise ConfigError(f"{target} is a {type(thing).__name__}, not a function or a tool.")
+        yield as_tool(thing)

@@ -1,0 +1,182 @@
+"""A Runtime holds everything that can answer, and runs turns. It is immutable: a reload builds a new one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.assemble import Opened
+from rightseat.continuation import Store
+from rightseat.engine import Assistant, Engine
+from rightseat.errors import NotFound, Restarting, RightseatError, TimedOut, Unavailable
+from rightseat.events import Event, RunFailed, RunStarted, TextDelta
+from rightseat.function import as_tool
+from rightseat.prompt import Model
+from rightseat.responder import Layer, Responder
+from rightseat.streams import closing
+from rightseat.tools import Tool
+from rightseat.turn import Turn
+
+log = logging.getLogger(__name__)
+DEFAULT = "default"
+
+
+class Limits(Struct, frozen=True):
+    run_seconds: float = 600.0
+    runs: int = 1000
+
+
+class Run:
+    """A run under way, so that a deadline or a restart can end it from outside."""
+
+    def __init__(self) -> None:
+        self.task = asyncio.current_task()
+        self.error: RightseatError | None = None
+
+    def end(self, error: RightseatError) -> None:
+        if self.error is None and self.task is not None:
+            self.error = error
+            self.task.cancel()
+
+    def ended(self) -> RightseatError | None:
+        """The error this run was ended with; the cancellation that carried it is then used up."""
+        if self.error is not None and self.task is not None:
+            self.task.uncancel()
+        return self.error
+
+
+class Runtime:
+    def __init__(
+        self,
+        *,
+        model: Model | None = None,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        system: str = "",
+        assistants: Iterable[Assistant] = (),
+        agents: Mapping[str, Responder] | None = None,
+        layers: Iterable[Layer] = (),
+        store: Store,
+        limits: Limits = Limits(),
+        closers: Iterable[Callable[[], Awaitable[None]]] = (),
+    ) -> None:
+        listed = list(assistants)
+        if model is not None:
+            listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
+        self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
+        self.store = store
+        self.limits = limits
+        self.runs: set[Run] = set()
+        self.draining = False
+        self._last: asyncio.Future[None] | None = None
+        self._closers = tuple(closers)
+        responders: dict[str, Responder] = {a.name: Engine(a, store) for a in listed}
+        responders |= agents or {}
+        self.responders: Mapping[str, Responder] = {
+            name: wrapped(responder, layers) for name, responder in responders.items()
+        }
+
+    @property
+    def active(self) -> int:
+        return len(self.runs)
+
+    def responder(self, name: str | None) -> Responder:
+        """The one asked for by name; without a name the one called default, else the first."""
+        if not self.responders:
+            raise NotFound("Nothing is configured to answer. Give the server a model or an assistant.")
+        if name is None:
+            return self.responders.get(DEFAULT) or next(iter(self.responders.values()))
+        if name not in self.responders:
+            known = ", ".join(self.responders)
+            raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
+        return self.responders[name]
+
+    async def run(self, turn: Turn) -> AsyncIterator[Event]:
+        """The one place where an exception becomes RunFailed: events come out, and errors never do."""
+        turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id())
+        opened = Opened()
+        run = Run()
+        self.runs.add(run)
+        seconds = self.limits.run_seconds
+        timer = asyncio.get_running_loop().call_later(
+            seconds, run.end, TimedOut(f"The run took longer than {seconds:g} s and was stopped.")
+        )
+        try:
+            self.admit()
+            yield RunStarted(turn.thread, turn.run)
+            async with closing(self.responder(turn.assistant)(turn)) as events:
+                async for event in events:
+                    if type(event) is not TextDelta:
+                        opened.see(event)
+                    yield event
+            return
+        except RightseatError as error:
+            failed = error
+        except asyncio.CancelledError:
+            ended = run.ended()
+            if ended is None:
+                raise
+            failed = ended
+        except Exception as error:
+            log.exception("run %s failed", turn.run, exc_info=error)
+            failed = RightseatError("Something went wrong in the server. Its log has the details.")
+        finally:
+            timer.cancel()
+            self.leave(run)
+        for event in opened.ends():
+            yield event
+        yield failure_of(failed)
+
+    def leave(self, run: Run) -> None:
+        self.runs.discard(run)
+        if not self.runs and self._last is not None and not self._last.done():
+            self._last.set_result(None)
+
+    def admit(self) -> None:
+        if self.draining:
+            raise Restarting("The server is restarting. Try again in a moment.", retry_after=2)
+        if len(self.runs) > self.limits.runs:
+            raise Unavailable("Too many answers are under way. Try again in a moment.", retry_after=2)
+
+    async def drain(self, grace: float) -> None:
+        """Take no new runs, let the running ones finish, and end those that take longer than `grace`."""
+        self.draining = True
+        await self.idle(grace)
+        for run in tuple(self.runs):
+            run.end(Restarting("The server is restarting and stopped this answer. Try again.", retry_after=2))
+        await self.idle(1)
+
+    async def idle(self, seconds: float) -> None:
+        """Wait until nothing runs, but no longer than that."""
+        if self.runs:
+            self._last = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._last], timeout=seconds)
+
+    async def close(self) -> None:
+        """Close what the runtime holds open: models' connections, children."""
+        for assistant in self.assistants.values():
+            close = getattr(assistant.model, "close", None)
+            if close is not None:
+                await close()
+        for closer in self._closers:
+            await closer()
+
+
+def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
+    """The first layer is the outermost."""
+    for layer in reversed(list(layers)):
+        responder = layer(responder)
+    return responder
+
+
+def failure_of(error: RightseatError) -> RunFailed:
+    return RunFailed(error.code, error.message, error.status, error.fault, error.retry_after, error.param)
+
+
+def new_id() -> str:
+    return secrets.token_hex(12)

@@ -1,0 +1,100 @@
+"""Values that must not be seen: they print as `***` wherever they end up, and are revealed only by name."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Never
+
+from rightseat.errors import ConfigError
+
+log = logging.getLogger("rightseat.config")
+SHORTEST = 6  # masking shorter ones would blot out ordinary words
+_known: set[str] = set()
+
+
+def mask(text: str) -> str:
+    """The text without any secret that this process knows: for words that come from somebody else's code."""
+    for value in _known:
+        if value in text:
+            text = text.replace(value, "***")
+    return text
+
+
+class Secret:
+    """A string that shows itself only to `reveal()`: never in a repr, a log line, an f-string or a pickle."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+        if len(value) >= SHORTEST:
+            _known.add(value)
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a Secret is not written anywhere")
+
+
+def is_reference(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(("env:", "file:"))
+
+
+def resolve(
+    reference: str, key: str, *, folder: Path | None = None, env: Mapping[str, str] | None = None
+) -> Secret:
+    """The secret behind `env:NAME` or `file:PATH`. Messages name `key`; PATH starts at `folder`."""
+    kind, _, rest = reference.partition(":")
+    if kind == "env":
+        return Secret(_from_env(rest.strip(), key, os.environ if env is None else env))
+    if kind == "file":
+        return Secret(_from_file((folder or Path()) / Path(rest.strip()).expanduser(), key))
+    # The value itself stays out of the warning: logs are read by more people than files.
+    log.warning(
+        '%s holds its secret in plain text. Put it in the environment and write %s = "env:NAME".', key, key
+    )
+    return Secret(reference)
+
+
+def _from_env(name: str, key: str, env: Mapping[str, str]) -> str:
+    value = env.get(name, "")
+    if value:
+        return value
+    state = "is empty" if name in env else "is not set"
+    raise ConfigError(f"{key}: the environment variable {name} {state}. Set it with: export {name}=…")
+
+
+def _from_file(path: Path, key: str) -> str:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{key}: cannot read the secret's file {path}: {reason}.") from None
+    # Editors and `echo` end a file with a newline that is no part of the secret.
+    if value := text.rstrip("\r\n"):
+        return value
+    raise ConfigError(f"{key}: the secret's file {path} is empty.")

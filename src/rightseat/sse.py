@@ -1,0 +1,138 @@
+"""Server-sent events, both ways, on bytes.
+
+A line ends at LF, CRLF or CR and nowhere else: U+2028 and U+0085 are text, so `str.splitlines` must not come
+near this. Only `data` matters to us; event names, ids and comments of an upstream are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rightseat.errors import UpstreamGarbled
+
+COMMENT = b": keep-alive\n\n"
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_ID = re.compile(r"[A-Za-z0-9_.:\-]{1,200}")
+_EVENT = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
+_BOM = b"\xef\xbb\xbf"
+_LF = 10
+
+
+class Reader:
+    """Cuts a byte stream into the `data` of its events, the same for every way the bytes arrive.
+
+    An event longer than `limit` bytes raises UpstreamGarbled, after the events before it were given out.
+    """
+
+    __slots__ = ("_after_cr", "_data", "_limit", "_opening", "_partial", "_size", "_too_long")
+
+    def __init__(self, limit: int = 1 << 20) -> None:
+        self._limit = limit
+        # What the stream opens with, kept until it is known not to be a byte order mark.
+        self._opening: bytes | None = b""
+        self._partial: list[bytes] = []
+        self._data: list[bytes] = []
+        # Bytes of the event that is open; 0 when none is.
+        self._size = 0
+        self._after_cr = False
+        self._too_long = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        # The common case, and the hot one: nothing is open, and one whole event of one line came.
+        length = len(chunk)
+        if (
+            not self._size
+            and chunk.find(b"\n") == length - 2
+            and chunk[-1] == _LF
+            and chunk.startswith(b"data: ")
+            and b"\r" not in chunk
+            and length <= self._limit
+        ):
+            self._opening = None
+            self._after_cr = False
+            return [chunk[6:-2]]
+        return self._cut(chunk)
+
+    def close(self) -> list[bytes]:
+        """The stream has ended: gives out the last event although its blank line is missing."""
+        self._check()
+        rest = self._opening or b""
+        self._opening = None
+        events = self._lines([rest, b"", b""])
+        self._check()
+        return events
+
+    def _cut(self, chunk: bytes) -> list[bytes]:
+        self._check()
+        if self._opening is not None:
+            chunk = self._opening + chunk
+            self._size = 0
+            if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
+                self._opening = chunk
+                self._size = len(chunk)
+                return []
+            self._opening = None
+            chunk = chunk.removeprefix(_BOM)
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        if not chunk:
+            return []
+        self._after_cr = chunk.endswith(b"\r")
+        events = self._lines(_LINE_END.split(chunk) if b"\r" in chunk else chunk.split(b"\n"))
+        if not events:
+            self._check()
+        return events
+
+    def _lines(self, lines: list[bytes]) -> list[bytes]:
+        """Takes lines in; the last one has no end yet."""
+        events: list[bytes] = []
+        last = len(lines) - 1
+        for number, line in enumerate(lines):
+            self._size += len(line)
+            if self._size > self._limit:
+                self._too_long = True
+                break
+            if number == last:
+                if line:
+                    self._partial.append(line)
+                break
+            if self._partial:
+                self._partial.append(line)
+                line = b"".join(self._partial)
+                self._partial.clear()
+            if line:
+                self._field(line)
+            else:
+                if self._data:
+                    events.append(b"\n".join(self._data))
+                    self._data.clear()
+                self._size = 0
+        return events
+
+    def _field(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+        elif line == b"data":
+            self._data.append(b"")
+
+    def _check(self) -> None:
+        if self._too_long:
+            raise UpstreamGarbled(f"The model's server sent an event of more than {self._limit} bytes.")
+
+
+def frame(data: bytes, id: str | None = None, event: str | None = None) -> bytes:
+    """One event as bytes. A name or an id from outside could end a line: both must match a fixed pattern."""
+    head = b""
+    if id is not None:
+        if not _ID.fullmatch(id):
+            raise ValueError("an event's id takes letters, digits and _ . : - only")
+        head = b"id: " + id.encode() + b"\n"
+    if event is not None:
+        if not _EVENT.fullmatch(event):
+            raise ValueError("an event's name takes letters, digits and _ . - only")
+        head += b"event: " + event.encode() + b"\n"
+    if b"\n" in data or b"\r" in data:
+        data = b"\ndata: ".join(_LINE_END.split(data))
+    return head + b"data: " + data + b"\n\n"

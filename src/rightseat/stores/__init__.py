@@ -1,0 +1,1 @@
+"""Where continuations, results and threads are kept."""

@@ -1,0 +1,87 @@
+"""The Store of a single process: bounded, forgetful, gone with it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from rightseat.continuation import LIFETIME, Bound, Continuation
+from rightseat.turn import Owner
+
+V = TypeVar("V")
+
+
+class Entry(NamedTuple, Generic[V]):
+    expires: float
+    weight: int
+    value: V
+
+
+class Shelf(Generic[V]):
+    """A mapping that drops what is older than `lifetime` and, when over its weight, what came first."""
+
+    def __init__(self, capacity: int, lifetime: float, clock: Callable[[], float]) -> None:
+        self.capacity = capacity
+        self.lifetime = lifetime
+        self.clock = clock
+        self.weight = 0
+        self.items: OrderedDict[tuple[str, str], Entry[V]] = OrderedDict()
+
+    def put(self, owner: Owner, key: str, value: V) -> None:
+        now = self.clock()
+        self.drop((owner.name, key))
+        weight = len(msgspec.json.encode(value, enc_hook=str))
+        self.items[owner.name, key] = Entry(now + self.lifetime, weight, value)
+        self.weight += weight
+        while self.items and (self.weight > self.capacity or next(iter(self.items.values())).expires < now):
+            self.drop(next(iter(self.items)))
+
+    def drop(self, key: tuple[str, str]) -> None:
+        gone = self.items.pop(key, None)
+        self.weight -= gone.weight if gone else 0
+
+    def get(self, owner: Owner, key: str) -> V | None:
+        found = self.items.get((owner.name, key))
+        return found.value if found and found.expires >= self.clock() else None
+
+    def pop(self, owner: Owner, key: str) -> V | None:
+        value = self.get(owner, key)
+        self.drop((owner.name, key))
+        return value
+
+
+class Memory:
+    def __init__(
+        self,
+        *,
+        capacity: int = 64 << 20,
+        lifetime: float = LIFETIME,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.continuations: Shelf[Continuation] = Shelf(capacity, lifetime, clock)
+        self.conversations: Shelf[Bound] = Shelf(capacity, lifetime, clock)
+        self.results: Shelf[str] = Shelf(capacity, lifetime, clock)
+
+    async def save(self, continuation: Continuation) -> None:
+        self.continuations.put(continuation.owner, continuation.ticket, continuation)
+
+    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
+        return self.continuations.pop(owner, ticket)
+
+    async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None:
+        self.conversations.put(owner, conversation, bound)
+
+    async def release(self, owner: Owner, conversation: str) -> Bound | None:
+        return self.conversations.pop(owner, conversation)
+
+    async def remember(self, owner: Owner, results: dict[str, str]) -> None:
+        for call_id, text in results.items():
+            self.results.put(owner, call_id, text)
+
+    async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
+        found = {call_id: self.results.get(owner, call_id) for call_id in call_ids}
+        return {call_id: text for call_id, text in found.items() if text is not None}

@@ -1,0 +1,78 @@
+"""Async iterators: entered, bounded, merged. No `yield` stands inside a task group or a timeout."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
+    """Enter a stream: whatever happens, it is closed here and not by the garbage collector."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: AsyncIterator[T]) -> None:
+        self.stream = stream
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self.stream
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        aclose = getattr(self.stream, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
+
+async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterator[T]:
+    """The stream, with TimeoutError once `seconds` have passed in all."""
+    deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    async with closing(stream):
+        while True:
+            async with asyncio.timeout_at(deadline):
+                try:
+                    item = await anext(stream)
+                except StopAsyncIteration:
+                    return
+            yield item
+
+
+async def merge(*streams: AsyncIterator[T], size: int = 64) -> AsyncIterator[tuple[int, T]]:
+    """Items of all streams as they come, with each stream's number; a slow reader holds the streams back."""
+    items: deque[tuple[int, T]] = deque()
+    room = asyncio.Semaphore(size)
+    wake = asyncio.Event()
+
+    async def feed(number: int, stream: AsyncIterator[T]) -> None:
+        async with closing(stream):
+            async for item in stream:
+                await room.acquire()
+                items.append((number, item))
+                wake.set()
+
+    tasks = [asyncio.create_task(feed(n, stream)) for n, stream in enumerate(streams)]
+    for task in tasks:
+        task.add_done_callback(lambda _: wake.set())
+    try:
+        while True:
+            while items:
+                room.release()
+                yield items.popleft()
+            for task in tasks:
+                if task.done():
+                    task.result()
+            if all(task.done() for task in tasks):
+                return
+            wake.clear()
+            await wake.wait()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

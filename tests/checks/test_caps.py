@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from checks import caps
+
+
+def found(root: Path, source: str, name: str = "src/rightseat/thing.py") -> list[str]:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source, encoding="utf-8")
+    return list(caps.problems(path, root))
+
+
+def function(lines: int) -> str:
+    return "async def long() -> None:\n" + "    pass\n" * (lines - 1)
+
+
+def guarded(caught: str, then: str = "pass") -> str:
+    return f"def run() -> None:\n    try:\n        pass\n    except{caught}:\n        {then}\n"
+
+
+def test_file_cap(tmp_path: Path) -> None:
+    assert found(tmp_path, "x = 1\n" * 400) == []
+    assert found(tmp_path, "x = 1\n" * 401) == ["src/rightseat/thing.py: 401 lines, the cap is 400"]
+
+
+def test_function_cap(tmp_path: Path) -> None:
+    assert found(tmp_path, function(50)) == []
+    assert "long has 51 lines" in found(tmp_path, function(51))[0]
+
+
+@pytest.mark.parametrize(
+    "caught", ["", " Exception", " (ValueError, Exception)", " builtins.BaseException as e"]
+)
+def test_broad_except_is_red_outside_the_boundaries(tmp_path: Path, caught: str) -> None:
+    problems = found(tmp_path, guarded(caught))
+    assert len(problems) == 1
+    assert "thing.py:4: broad except in rightseat.thing:run" in problems[0]
+
+
+def test_narrow_except_and_boundary_are_fine(tmp_path: Path) -> None:
+    assert found(tmp_path, guarded(" ValueError")) == []
+    assert found(tmp_path, guarded(" Exception").replace("run", "answer"), "src/rightseat/child.py") == []
+
+
+def test_broad_except_in_a_method_is_named_by_its_class(tmp_path: Path) -> None:
+    method = "class Box:\n" + "".join(f"    {line}\n" for line in guarded(" Exception").splitlines())
+    assert "rightseat.thing:Box.run" in found(tmp_path, method)[0]
+
+
+def test_only_a_bare_raise_passes_the_error_on(tmp_path: Path) -> None:
+    assert found(tmp_path, guarded(" BaseException", "raise")) == []
+    assert len(found(tmp_path, guarded(" BaseException", "raise ValueError"))) == 1
+
+
+def test_there_are_four_boundaries() -> None:
+    assert len(caps.BOUNDARIES) == 4
+
+
+@pytest.mark.parametrize(
+    "waiver",
+    ["noqa", "noqa: C901", "noqa: E501, PLR0915", "ruff: noqa", "type: ignore", "mypy: ignore-errors"],
+)
+def test_waiver_is_red(tmp_path: Path, waiver: str) -> None:
+    assert len(found(tmp_path, f"x = 1  # {waiver}\n")) == 1
+
+
+@pytest.mark.parametrize("waiver", ["noqa: BLE001", "type: ignore[arg-type]", "about noqaish things"])
+def test_named_waiver_is_left_to_its_tool(tmp_path: Path, waiver: str) -> None:
+    assert found(tmp_path, f"x = 1  # {waiver}\n") == []
+
+
+def test_waiver_inside_a_string_is_no_waiver(tmp_path: Path) -> None:
+    assert found(tmp_path, 'x = "# noqa"\n') == []

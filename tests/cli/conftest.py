@@ -1,0 +1,112 @@
+"""A server in this process: our uvicorn, the real App, and one small door that streams a model's text."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rightseat import registry
+from rightseat.app import App
+from rightseat.cli.listen import listen
+from rightseat.cli.server import Server
+from rightseat.cli.service import Service, authenticator
+from rightseat.config import load
+from rightseat.door import Door, Host, Request, Route, whole
+from rightseat.errors import RightseatError
+from rightseat.events import RunFailed, TextDelta
+from rightseat.messages import said
+from rightseat.pump import Head, Reply
+from rightseat.streams import closing
+from rightseat.turn import Turn
+
+
+async def _say(request: Request, host: Host) -> Reply:
+    turn = Turn(messages=(said("user", request.body.decode()),), owner=request.owner)
+    yield Head(200)
+    async with closing(host.run(turn)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                yield event.text.encode()
+            elif isinstance(event, RunFailed):
+                yield f"!{event.code}".encode()
+
+
+def _refuse(error: RightseatError) -> Reply:
+    return whole(error.status, error.code.encode())
+
+
+DOOR = Door("say", (Route("POST", "/say", _say),), _refuse, lambda base: f"{base}/say")
+
+
+@dataclass
+class Serving:
+    server: Server
+    service: Service
+    port: int
+    config: Path
+    task: asyncio.Task[None]
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def raw(self, data: bytes) -> bytes:
+        """Everything that comes back until the server closes the connection."""
+        reader, writer = await self.connect()
+        writer.write(data)
+        try:
+            return await asyncio.wait_for(reader.read(), 10)
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def get(self, path: str) -> bytes:
+        return await self.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+
+    def say(self, text: str) -> bytes:
+        head = (
+            f"POST /say HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(text)}\r\n"
+        )
+        return f"{head}\r\n\r\n{text}".encode()
+
+
+Serve = Callable[..., AbstractAsyncContextManager[Serving]]
+
+
+def script(folder: Path, text: str, pace_ms: int = 0) -> str:
+    """A model that says `text` token by token, as a line of rightseat.toml."""
+    file = folder / f"{abs(hash((text, pace_ms)))}.json"
+    file.write_text(json.dumps({"turns": [{"when": {}, "say": text.split(), "pace_ms": pace_ms}]}))
+    return f'[models.main]\nspec = "scripted:{file}"\n'
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    @contextlib.asynccontextmanager
+    async def serving(toml: str = "") -> AsyncIterator[Serving]:
+        path = tmp_path / "rightseat.toml"
+        path.write_text(toml or script(tmp_path, "hello"))
+
+        config = load(path, env={})
+        app = App(registry.runtime(config), config.server, [DOOR], authenticate=authenticator(config))
+        ready = asyncio.Event()
+        service = Service(app, config, lambda: load(path, env={}))
+        server = Server(service, config.server, ready.set)
+        with listen("127.0.0.1", 0) as listener:
+            port = listener.getsockname()[1]
+            task = asyncio.create_task(server.serve(sockets=[listener]))
+            await asyncio.wait_for(ready.wait(), 10)
+            try:
+                yield Serving(server, service, port, path, task)
+            finally:
+                server.should_exit = True
+                await asyncio.wait_for(task, 40)
+
+    return serving

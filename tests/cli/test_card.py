@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rightseat import registry
+from rightseat.cli import card
+from rightseat.config import AuthSettings, Config, JwtSettings, ModelSettings
+from rightseat.registry import choose
+from rightseat.secret import Secret
+
+BASE = "http://127.0.0.1:1234"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(config: Config, out: io.StringIO | None = None) -> str:
+    out = out or io.StringIO()
+    card.show(card.rows(config, choose(config, {}), BASE, registry.every("doors")), BASE, out)
+    return out.getvalue()
+
+
+def test_the_card_says_what_one_needs_to_begin() -> None:
+    text = shown(Config())
+    assert 12 <= len(text.splitlines()) <= 15
+    for needed in (
+        f"is ready on {BASE}\n",
+        "scripted:demo",
+        "a short script, not a model",
+        f"{BASE}/v1/chat/completions",
+        f"export OPENAI_BASE_URL={BASE}/v1\n",
+        f'new HttpAgent({{ url: "{BASE}/agui/default" }})\n',
+        "./rightseat.toml",
+        "only this machine",
+        "No telemetry. Ctrl-C stops.",
+    ):
+        assert needed in text
+
+
+def test_a_terminal_gets_colours_and_unbroken_lines() -> None:
+    text = shown(Config(), Terminal())
+    assert "\x1b[" in text
+    assert f"export OPENAI_BASE_URL={BASE}/v1" in text
+
+
+def test_the_file_the_model_and_the_kinds_of_auth_are_named() -> None:
+    auth = AuthSettings(
+        keys={"alice": Secret("hunter2")},
+        proxy_header="X-User",
+        jwt=JwtSettings(issuer="https://id.example", audience="a", jwks="j"),
+    )
+    config = Config(
+        auth=auth, models={"big": ModelSettings(spec="openai:gpt-4o")}, path=Path("/etc/rightseat.toml")
+    )
+    text = shown(config)
+    assert "openai:gpt-4o" in text
+    assert "the first of [models] in /etc/rightseat.toml" in text
+    assert "1 in [auth.keys], JWT of https://id.example, X-User from a trusted proxy" in text
+    assert "hunter2" not in text

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from rightseat.cli.chat import Talk
+from rightseat.cli.screen import Screen
+from rightseat.engine import Assistant
+from rightseat.events import CallResult, TextDelta
+from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.function import tool
+from rightseat.library import Runtime
+from rightseat.prompt import Model, Prompt
+from rightseat.tools import Tool, ToolContext
+
+Script = Callable[[Prompt], AsyncIterator[Fragment]]
+Table = tuple[Talk, io.StringIO, io.StringIO]
+
+
+class Played:
+    """A model that is one function."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        return self.script(prompt)
+
+
+async def echo(prompt: Prompt) -> AsyncIterator[Fragment]:
+    heard = [message.text for message in prompt.messages if message.role == "user"]
+    yield Text(f"heard {len(heard)}: ")
+    yield Text(heard[-1])
+    yield Finish("stop")
+
+
+def calling(name: str, arguments: str = "{}") -> Script:
+    """Calls a tool, then says what it gave."""
+
+    async def script(prompt: Prompt) -> AsyncIterator[Fragment]:
+        last = prompt.messages[-1]
+        if last.role == "tool":
+            yield Text(f"got {last.text}")
+            yield Finish("stop")
+        else:
+            yield CallName(0, name)
+            yield CallArgs(0, arguments)
+            yield Finish("calls")
+
+    return script
+
+
+class Keyboard:
+    """Lines to be typed; None is Ctrl-D, an exception is raised."""
+
+    def __init__(self, *lines: str | BaseException) -> None:
+        self.lines = list(lines)
+        self.prompts: list[str] = []
+
+    def read(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        if not self.lines:
+            raise EOFError
+        line = self.lines.pop(0)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+
+@contextlib.contextmanager
+def talking(script: Script, keyboard: Keyboard, *tools: Tool) -> Iterator[Table]:
+    out, aside = io.StringIO(), io.StringIO()
+    model: Model = Played(script)
+    runtime = Runtime(assistants=[Assistant("default", model, tools=tools)])
+    with asyncio.Runner() as runner:
+        yield Talk(runtime, None, Screen(out, aside), runner, keyboard.read), out, aside
+
+
+def test_a_conversation_is_remembered_until_ctrl_d() -> None:
+    with talking(echo, Keyboard("one", "  ", "two")) as (talk, out, _):
+        talk.loop()
+    assert out.getvalue() == "heard 1: one\nheard 2: two\n"
+    assert [(message.role, message.text) for message in talk.messages] == [
+        ("user", "one"),
+        ("assistant", "heard 1: one"),
+        ("user", "two"),
+        ("assistant", "heard 2: two"),
+    ]
+
+
+def test_a_call_is_one_line_beside_the_answer() -> None:
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    with talking(calling("add", '{"a":2,"b":3}'), Keyboard(), tool(add)) as (talk, out, aside):
+        assert talk.ask("2+3?")
+    assert out.getvalue() == "got 5\n"
+    assert aside.getvalue() == '· add({"a":2,"b":3})\n  → 5\n'
+
+
+@pytest.mark.parametrize(("typed", "ran"), [("y", 1), ("n", 0), (EOFError(), 0), (KeyboardInterrupt(), 0)])
+def test_an_approval_is_asked_for_and_only_a_yes_runs_it(typed: str | BaseException, ran: int) -> None:
+    runs: list[str] = []
+
+    def erase() -> str:
+        """Erase."""
+        runs.append("erased")
+        return "done"
+
+    keyboard = Keyboard(typed)
+    with talking(calling("erase"), keyboard, tool(confirm=True)(erase)) as (talk, out, _):
+        assert talk.ask("erase it")
+    assert len(runs) == ran
+    assert keyboard.prompts[0].endswith(" [y/n] ")
+    assert "got" in out.getvalue()
+
+
+def test_a_question_is_answered_inline() -> None:
+    def greet(ctx: ToolContext) -> str:
+        """Greet."""
+        return f"Hello {ctx.ask('Your name?')}"
+
+    keyboard = Keyboard("Ada")
+    with talking(calling("greet"), keyboard, tool(greet)) as (talk, out, _):
+        assert talk.ask("greet me")
+    assert keyboard.prompts == ["Your name? "]
+    assert "got Hello Ada" in out.getvalue()
+
+
+def test_ctrl_c_stops_the_answer_but_not_the_conversation() -> None:
+    closed: list[bool] = []
+
+    async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
+        if len(prompt.messages) > 1:
+            yield Text("again")
+            yield Finish("stop")
+            return
+        yield Text("begun")
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            closed.append(True)
+
+    with talking(slow, Keyboard("one", KeyboardInterrupt(), "two")) as (talk, out, aside):
+        talk.loop()
+    assert closed == [True]
+    assert out.getvalue() == "begun\nagain\n"
+    assert aside.getvalue() == "Stopped.\nCtrl-D leaves.\n"
+
+
+def test_a_failure_is_said_and_is_not_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    async def cut(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Text("half")
+
+    with talking(cut, Keyboard()) as (talk, out, _):
+        assert not talk.ask("go")
+    assert out.getvalue() == "half\n"
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_no_text_steers_the_terminal() -> None:
+    out, aside = io.StringIO(), io.StringIO()
+    screen = Screen(out, aside)
+    screen.show(TextDelta("m", "a\x1b[2Jb\x07\n\tc\x9b"))
+    screen.show(CallResult("c", "x\x1b]0;title\x07\ny" + "z" * 200))
+    assert screen.end() == "a\x1b[2Jb\x07\n\tc\x9b"
+    assert out.getvalue() == "a[2Jb\n\tc\n"
+    assert "\x1b" not in aside.getvalue()
+    assert aside.getvalue().count("\n") == 1
+    assert len(aside.getvalue()) <= 101

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from rightseat.cli import log
+
+NAMES = ("", "uvicorn", "uvicorn.error", "asyncio")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    before = [(name, *_state(logging.getLogger(name))) for name in NAMES]
+    raising = logging.raiseExceptions
+    yield
+    logging.raiseExceptions = raising
+    for name, handlers, level, propagate in before:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def _state(logger: logging.Logger) -> tuple[list[logging.Handler], int, bool]:
+    return list(logger.handlers), logger.level, logger.propagate
+
+
+def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("json", "info")
+    logger = logging.getLogger("rightseat.x")
+    logger.info("two\nlines %s", "ü", extra={"request_id": "r1"})
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        logger.exception("failed")
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (first["level"], first["logger"], first["message"]) == ("info", "rightseat.x", "two\nlines ü")
+    assert first["request_id"] == "r1"
+    assert "ValueError: boom" in second["error"]
+    assert "request_id" not in second
+
+
+def test_console_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("console", "info")
+    logging.getLogger("rightseat.x").warning("a\r\n12:00:00 forged\x1b[2J\u2028", extra={"request_id": "r1"})
+    lines = capsys.readouterr().err.split("\n")
+    assert len(lines) == 2
+    assert "warning rightseat.x [r1] a\\r\\n12:00:00 forged\\x1b[2J\\u2028" in lines[0]
+
+
+def test_uvicorn_speaks_through_it_and_only_when_it_matters(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("json", "info")
+    logging.getLogger("uvicorn.error").info("Started server process")
+    logging.getLogger("uvicorn.error").error("Exception in ASGI application")
+    lines = capsys.readouterr().err.splitlines()
+    assert [json.loads(line)["message"] for line in lines] == ["Exception in ASGI application"]
+
+
+def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("console", "error")
+    logging.getLogger("rightseat").warning("quiet")
+    log.configure("console", "debug")
+    logging.getLogger("rightseat").debug("loud")
+    assert "loud" in (err := capsys.readouterr().err)
+    assert "quiet" not in err
+
+
+def test_a_full_disk_is_not_the_callers_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w", encoding="utf-8", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        log.configure("json", "info")
+        logging.getLogger("rightseat").info("this goes nowhere")
+        # The text stays in the file's buffer and must not fail the closing of it.
+        monkeypatch.undo()
+        with pytest.raises(OSError, match="No space"):
+            full.close()

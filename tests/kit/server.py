@@ -1,0 +1,241 @@
+"""`Server`: the real command line as a child process, with nothing of the caller's settings in it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.kit import process
+
+POLL = 0.02
+KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")
+
+
+def executable() -> str:
+    """The command installed beside the Python that runs the tests."""
+    return str(Path(sys.executable).with_name("rightseat"))
+
+
+class Server:
+    """`async with Server(model="openai:x", env={...}) as server:` is ready; after it, it has exited.
+
+    The child gets an empty home and working folder of its own, a free port, and of the environment
+    only what is listed in KEPT and in `env`. `command` replaces the whole command line.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        config: str | None = None,
+        command: Sequence[str] | None = None,
+        patience: float = 20,
+        grace: float = 10,
+        cores: set[int] | None = None,
+    ) -> None:
+        self._model = model
+        self._args = args
+        self._env = env or {}
+        self._config = config
+        self._command = command
+        self._patience = patience
+        self._grace = grace
+        self._cores = cores
+        self._folder = tempfile.TemporaryDirectory(prefix="kit-server-", ignore_cleanup_errors=True)
+        self._last_words: dict[str, str] = {}
+        self._child: subprocess.Popen[bytes] | None = None
+        self.url = ""
+        self.ready_cpu = 0.0
+        """CPU seconds from the start until it was ready."""
+
+    @property
+    def folder(self) -> Path:
+        """The child's home and working folder."""
+        return Path(self._folder.name)
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.stop()
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Removes the folder; what the child said stays readable."""
+        self._last_words = {name: self._read(name) for name in ("stdout", "stderr")}
+        self._folder.cleanup()
+
+    async def start(self) -> None:
+        self._child = self._spawn()
+        if self._cores:
+            os.sched_setaffinity(self.pid, self._cores)
+        async with contextlib.AsyncExitStack() as unless_ready:
+            unless_ready.callback(self.discard)
+            unless_ready.push_async_callback(self._kill)
+            await self._until_ready()
+            unless_ready.pop_all()
+        self.ready_cpu = self.cpu_seconds
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        # Files, not pipes: a child that says much must never wait for a reader.
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
+            return subprocess.Popen(
+                self.command_line(),
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    def command_line(self) -> list[str]:
+        if self._command is not None:
+            return list(self._command)
+        line = [executable(), "serve", "--port", "0"]
+        if self._model is not None:
+            line += ["--model", self._model]
+        if self._config is not None:
+            file = self.folder / "rightseat.toml"
+            file.write_text(self._config)
+            line += ["--config", str(file)]
+        return [*line, *self._args]
+
+    def _environment(self) -> dict[str, str]:
+        home = str(self.folder)
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {
+            **kept,
+            "HOME": home,
+            "XDG_CONFIG_HOME": f"{home}/.config",
+            "XDG_DATA_HOME": f"{home}/.data",
+            "XDG_CACHE_HOME": f"{home}/.cache",
+            "XDG_STATE_HOME": f"{home}/.state",
+            "RIGHTSEAT_READY_FILE": str(self._ready_file),
+            **self._env,
+        }
+
+    @property
+    def _ready_file(self) -> Path:
+        return self.folder / "ready"
+
+    async def _until_ready(self) -> None:
+        limit = time.monotonic() + self._patience
+        while not self._ready_file.exists():
+            if self.returncode is not None:
+                raise AssertionError(f"exited with {self.returncode} before it was ready\n{self._said()}")
+            if time.monotonic() > limit:
+                raise AssertionError(f"not ready within {self._patience} s\n{self._said()}")
+            await asyncio.sleep(POLL)
+        self.url = self._ready_file.read_text().strip()
+
+    async def stop(self) -> None:
+        """SIGTERM; AssertionError when it or a child of its own is still there after the grace."""
+        if self._child is None:
+            return
+        if self.returncode is None:
+            self.signal(signal.SIGTERM)
+        try:
+            await self.exited(self._grace)
+            if left := await self._left(within=1):
+                raise AssertionError(f"children outlived the server: {left}")
+        except AssertionError:
+            await self._kill()
+            raise
+
+    async def _left(self, within: float) -> list[int]:
+        limit = time.monotonic() + within
+        while True:
+            left = process.session(self.pid)
+            if not left or time.monotonic() > limit:
+                return left
+            await asyncio.sleep(POLL)
+
+    async def exited(self, within: float) -> int:
+        """The exit status, once it has exited by itself or by a signal of the test."""
+        limit = time.monotonic() + within
+        while (status := self.returncode) is None:
+            if time.monotonic() > limit:
+                raise AssertionError(f"still running after {within} s\n{self._said()}")
+            await asyncio.sleep(POLL)
+        return status
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._child is not None
+        self._child.send_signal(number)
+
+    async def _kill(self) -> None:
+        # The session is the child's own, so this ends its descendants and nothing else.
+        for member in process.session(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
+        await self.exited(5)
+        await self._left(within=5)
+
+    def _said(self) -> str:
+        return f"--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None, "not started"
+        return self._child.pid
+
+    @property
+    def returncode(self) -> int | None:
+        assert self._child is not None, "not started"
+        return self._child.poll()
+
+    @property
+    def stdout(self) -> str:
+        return self._read("stdout")
+
+    @property
+    def stderr(self) -> str:
+        return self._read("stderr")
+
+    def _read(self, name: str) -> str:
+        file = self.folder / name
+        return file.read_text(errors="replace") if file.exists() else self._last_words.get(name, "")
+
+    @property
+    def cpu_seconds(self) -> float:
+        return process.cpu_seconds(self.pid)
+
+    @property
+    def rss(self) -> int:
+        return process.rss_bytes(self.pid)
+
+    @property
+    def open_files(self) -> list[str]:
+        return process.open_files(self.pid)
+
+    @property
+    def sockets(self) -> int:
+        return sum(target.startswith("socket:") for target in self.open_files)
+
+    @property
+    def threads(self) -> int:
+        return process.threads(self.pid)
+
+    @property
+    def children(self) -> list[int]:
+        return process.tree(self.pid)[1:]

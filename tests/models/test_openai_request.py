@@ -1,0 +1,140 @@
+from typing import Any
+
+import pytest
+
+from rightseat.messages import Call, File, Image, Message, Text, said
+from rightseat.models.openai.request import RESERVED, Dialect, body
+from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+
+PLAIN = Dialect(developer_role=False, completion_tokens=False, strict_tools=False, usage=True)
+VENDOR = Dialect(developer_role=True, completion_tokens=True, strict_tools=True, usage=False)
+ADD = ToolSpec("add", "Adds.", {"type": "object"})
+HELLO = said("user", "hello")
+
+
+def made(dialect: Dialect = PLAIN, /, *messages: Message, **fields: Any) -> dict[str, Any]:
+    return body("m", Prompt(messages=messages or (HELLO,), **fields), dialect)
+
+
+def message(message: Message, dialect: Dialect = PLAIN) -> Any:
+    return made(dialect, message)["messages"][0]
+
+
+def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
+    assert made() == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hello"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    assert "stream_options" not in made(VENDOR)
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (said("system", "s"), {"role": "system", "content": "s"}),
+        (said("developer", "d"), {"role": "system", "content": "d"}),
+        (said("user", "u", name="Ann"), {"role": "user", "content": "u", "name": "Ann"}),
+        (said("assistant", "a"), {"role": "assistant", "content": "a"}),
+        (said("assistant", ""), {"role": "assistant", "content": ""}),
+        (
+            said("tool", "42", call_id="c1", name="add"),
+            {"role": "tool", "content": "42", "tool_call_id": "c1"},
+        ),
+        (said("tool", "", call_id="c1"), {"role": "tool", "content": "", "tool_call_id": "c1"}),
+        (
+            said("assistant", "", calls=(Call("c1", "add", '{"a":1}'),)),
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+                ],
+            },
+        ),
+    ],
+)
+def test_roles(given: Message, sent: dict[str, Any]) -> None:
+    assert message(given) == sent
+
+
+def test_the_developer_stays_one_where_that_is_known() -> None:
+    assert message(said("developer", "d"), VENDOR)["role"] == "developer"
+
+
+def test_parts() -> None:
+    parts = (
+        Text("see"),
+        Image("data:image/png;base64,AA=="),
+        Image("https://x.test/a.png", "low"),
+        File("a.pdf", "application/pdf", "AAAA"),
+        File(data="data:text/plain;base64,AA=="),
+        File(data="AA=="),
+        File(file_id="f1"),
+    )
+    assert message(Message("user", parts))["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+        {"type": "file", "file": {"file_data": "data:text/plain;base64,AA=="}},
+        {"type": "file", "file": {"file_data": "data:application/octet-stream;base64,AA=="}},
+        {"type": "file", "file": {"file_id": "f1"}},
+    ]
+
+
+def test_zero_and_false_are_given() -> None:
+    settings = Settings(temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False)
+    sent = made(tools=(ADD,), settings=settings)
+    assert (sent["temperature"], sent["top_p"], sent["max_tokens"], sent["seed"]) == (0, 0, 0, 0)
+    assert sent["parallel_tool_calls"] is False
+    assert sent["stop"] == ["x"]
+
+
+def test_the_limit_has_the_name_the_server_knows() -> None:
+    sent = made(VENDOR, settings=Settings(max_tokens=5))
+    assert sent["max_completion_tokens"] == 5
+    assert "max_tokens" not in sent
+
+
+def test_tools() -> None:
+    function = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
+    sent = made(tools=(ADD,))
+    assert sent["tools"] == [{"type": "function", "function": function}]
+    assert "tool_choice" not in sent
+    assert made(VENDOR, tools=(ADD,))["tools"] == [
+        {"type": "function", "function": {**function, "strict": True}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (ToolChoice("none"), "none"),
+        (ToolChoice("required"), "required"),
+        (ToolChoice("named", "add"), {"type": "function", "function": {"name": "add"}}),
+    ],
+)
+def test_tool_choice(choice: ToolChoice, sent: object) -> None:
+    assert made(tools=(ADD,), tool_choice=choice)["tool_choice"] == sent
+
+
+def test_without_tools_nothing_is_said_about_them() -> None:
+    sent = made(tool_choice=ToolChoice("required"), settings=Settings(parallel_calls=True))
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & sent.keys()
+
+
+def test_an_output_schema() -> None:
+    schema = {"type": "object"}
+    format_ = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    assert made(output_schema=schema)["response_format"] == format_
+    assert made(VENDOR, output_schema=schema)["response_format"]["json_schema"]["strict"] is True
+
+
+def test_extra_is_passed_on_but_does_not_take_over() -> None:
+    extra = {"min_p": 0, "logprobs": False, "temperature": 1, **dict.fromkeys(RESERVED, "evil")}
+    sent = made(settings=Settings(temperature=0, extra=extra))
+    assert (sent["min_p"], sent["logprobs"], sent["temperature"]) == (0, False, 1)
+    assert "evil" not in sent.values()
+    assert sent["stream"] is True

@@ -1,0 +1,183 @@
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from rightseat.errors import ConfigError, RightseatError
+from rightseat.events import Usage
+from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Text, Used
+from rightseat.messages import Call, Message, said
+from rightseat.models.scripted import DEMO, Scripted, load, model
+from rightseat.prompt import Model, Prompt
+from rightseat.streams import closing
+
+CALLED = (
+    said("user", 'add "it"'),
+    said("assistant", "", calls=(Call("c1", "add", "{}"),)),
+    said("tool", "5", call_id="c1"),
+)
+
+
+def scripted(*turns: dict[str, Any]) -> Scripted:
+    return Scripted(load(msgspec.json.encode({"turns": turns}), "test.json"))
+
+
+async def answer(model: Model, *messages: Message) -> list[Fragment]:
+    async with closing(model.stream(Prompt(messages=messages))) as stream:
+        return [fragment async for fragment in stream]
+
+
+async def text(model: Model, *messages: Message) -> str:
+    return "".join(f.text for f in await answer(model, *messages) if isinstance(f, Text))
+
+
+async def test_all_that_a_turn_can_say() -> None:
+    turn = {
+        "reason": "hm so",
+        "say": ["a", "", "b c"],
+        "calls": [
+            {"name": "add", "arguments": {"a": 1}},
+            {"name": "sub", "arguments": "not json", "enforced": True},
+        ],
+        "usage": {"input": 1, "output": 2},
+    }
+    assert await answer(scripted(turn), said("user", "x")) == [
+        Reasoning("hm"), Reasoning(" so"), Text("a"), Text(""), Text("b c"),
+        CallName(0, "add"), CallArgs(0, '{"a":1}'), CallName(1, "sub", True), CallArgs(1, "not json"),
+        Used(Usage(1, 2)), Finish("calls"),
+    ]  # fmt: skip
+
+
+async def test_the_first_turn_that_matches_answers() -> None:
+    both = scripted(
+        {"when": {"user": "^b"}, "say": "B"},
+        {"when": {"tool": "sub"}, "say": "no"},
+        {"when": {"tool": "add", "user": "nothing"}, "say": "no"},
+        {"when": {"tool": "add", "user": "add"}, "say": "tool {result} of {user}"},
+        {"when": {"user": "add"}, "say": "user"},
+        {"say": "else"},
+    )
+    assert await text(both, said("user", "a b"), said("assistant", "x"), said("user", "b a")) == "B"
+    assert await text(both, *CALLED) == 'tool 5 of add "it"'
+    assert await text(both, *CALLED[:1]) == "user"
+    assert await text(both, *CALLED, said("assistant", "5"), said("user", "and?")) == "else"
+
+
+async def test_a_turn_for_the_user_does_not_answer_a_tool() -> None:
+    model = scripted({"when": {"user": "add"}, "calls": [{"name": "add"}]})
+    assert (await answer(model, *CALLED[:1]))[0] == CallName(0, "add")
+    assert 'You said: add "it"' in await text(model, *CALLED)
+    assert "You said" in await text(model, CALLED[0], said("tool", "5", call_id="unknown"))
+
+
+async def test_marks_inside_arguments_stay_json() -> None:
+    model = scripted({"calls": [{"name": "add", "arguments": {"q": "{user} {result} {other}"}}]})
+    pieces = [f.json for f in await answer(model, *CALLED) if isinstance(f, CallArgs)]
+    assert msgspec.json.decode("".join(pieces)) == {"q": 'add "it" 5 {other}'}
+
+
+async def test_a_text_that_contains_a_mark_is_not_filled_again() -> None:
+    assert await text(scripted({"say": "{user}"}), said("user", "{result}")) == "{result}"
+
+
+@pytest.mark.parametrize("code", ["incomplete", "upstream_busy", "context_too_long", "internal"])
+async def test_raising(code: str) -> None:
+    with pytest.raises(RightseatError, check=lambda error: error.code == code):
+        await answer(scripted({"finish": f"raise:{code}"}), said("user", "x"))
+
+
+async def test_pace() -> None:
+    began = time.monotonic()
+    await answer(scripted({"say": ["a", "b", "c"], "pace_ms": 20}), said("user", "x"))
+    assert time.monotonic() - began >= 0.06
+
+
+async def test_a_script_without_pace_lets_others_run() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await answer(scripted({"say": ["a"] * 100}), said("user", "x"))
+    task.cancel()
+    assert turns >= 100
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("nonsense", "is not a script"),
+        ("[]", "is not a script"),
+        ('{"turns": 1}', "is not a script"),
+        ('{"turn": []}', "did you mean 'turns'"),
+        ('{"turns": [{"sya": "x"}]}', r"turns\[0\] does not know 'sya': did you mean 'say'"),
+        ('{"turns": [{"zzz": "x"}]}', "it takes when, say"),
+        ('{"turns": [{}, {"when": {"usr": "x"}}]}', r"turns\[1\].when .* did you mean 'user'"),
+        ('{"turns": [{"when": {"user": "("}}]}', "not a regular expression"),
+        ('{"turns": [{"calls": [{"name": "x", "args": {}}]}]}', "calls does not know 'args'"),
+        ('{"turns": [{"usage": {"inputs": 1}}]}', "did you mean 'input'"),
+        ('{"turns": [{"finish": "stpo"}]}', "did you mean 'stop'"),
+        ('{"turns": [{"finish": "raise:upstream_bsy"}]}', "did you mean 'raise:upstream_busy'"),
+        ('{"turns": [{"pace_ms": -1}]}', "pace_ms"),
+        ('{"turns": [{"say": 1}]}', "is not a script"),
+        ("[" * 200_000, "is not a script"),
+    ],
+)
+def test_a_wrong_script(script: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(script, "test.json")
+
+
+async def test_a_script_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    path.write_text('{"turns": [{"say": "from a file"}]}', encoding="utf-8")
+    assert await text(model(str(path), {"pace_ms": 1}), said("user", "x")) == "from a file"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"pace": 1}, "did you mean 'pace_ms'"), ({"pace_ms": "x"}, "pace_ms")]
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        model("demo", options)
+
+
+def test_a_script_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        model(str(tmp_path / "none.json"), {})
+
+
+def demo() -> Scripted:
+    script = load(DEMO.read_bytes(), "demo")
+    return Scripted(msgspec.structs.replace(script, turns=[
+        msgspec.structs.replace(turn, pace_ms=0) for turn in script.turns
+    ]))  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ["What time is it?", "现在几点"])
+async def test_the_demo_calls_the_clock(asked: str) -> None:
+    user = said("user", asked)
+    assert (await answer(demo(), user))[0] == CallName(0, "demo_clock")
+    called = said("assistant", "", calls=(Call("c1", "demo_clock", "{}"),))
+    assert "12:00" in await text(demo(), user, called, said("tool", "12:00", call_id="c1"))
+
+
+@pytest.mark.parametrize(
+    "asked", ["hello", "what are you", "how do I plug in a real model?", "think hard", ""]
+)
+async def test_the_demo_says_that_it_is_a_script(asked: str) -> None:
+    said_ = await text(demo(), said("user", asked))
+    assert "script" in said_ or "real model" in said_
+    assert (await answer(demo(), said("user", asked)))[-1] == Finish("stop")
+
+
+async def test_the_demo_by_its_name() -> None:
+    async with closing(model("demo", {}).stream(Prompt(messages=(said("user", "hello"),)))) as stream:
+        assert await anext(stream) == Text("Hello!")

@@ -1,0 +1,115 @@
+"""Installs one real client into .peers/NAME: `python tests/peers/install.py NAME...` (no name: all of them).
+
+tests/peers/NAME holds requirements.txt (→ a venv) or package.json + package-lock.json (→ node_modules).
+Exit code 3 means "could not install", which is never a failed test.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PLACE = HERE.parent.parent / ".peers"
+TRIES = 3
+COULD_NOT_INSTALL = 3
+NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+class InstallError(Exception):
+    """A peer could not be installed; says why in one line."""
+
+
+def main(names: Sequence[str]) -> int:
+    failed = False
+    for name in names or known():
+        try:
+            install(name)
+        except InstallError as error:
+            print(f"could not install {name}: {error}", file=sys.stderr)
+            failed = True
+    return COULD_NOT_INSTALL if failed else 0
+
+
+def known() -> list[str]:
+    return sorted(folder.name for folder in HERE.iterdir() if folder.is_dir() and lock_of(folder) is not None)
+
+
+def lock_of(folder: Path) -> Path | None:
+    for name in ("requirements.txt", "package-lock.json"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def install(name: str) -> None:
+    lock = lock_of(HERE / name)
+    if lock is None:
+        raise InstallError(f"no such peer (known: {', '.join(known())})")
+    target = PLACE / name
+    stamp = target / ".stamp"
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+        return
+    started = time.monotonic()
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    if lock.suffix == ".txt":
+        install_python(lock, target)
+    else:
+        install_npm(lock, target)
+    stamp.write_text(digest, encoding="utf-8")
+    print(f"installed {name} in {time.monotonic() - started:.1f} s")
+
+
+def install_python(lock: Path, target: Path) -> None:
+    venv.create(target, with_pip=True)
+    python = target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5")
+    retry((*pip, "--require-hashes", "-r", str(lock)))
+
+
+def install_npm(lock: Path, target: Path) -> None:
+    need_npm()
+    shutil.copy(lock, target)
+    shutil.copy(lock.with_name("package.json"), target)
+    retry(NPM_CI, cwd=target)
+
+
+def need_npm() -> None:
+    if shutil.which("npm") and shutil.which("node"):
+        return
+    if shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        retry(("apt-get", "update", "-qq"))
+        retry(("apt-get", "install", "-y", "-qq", "nodejs", "npm"))
+    if not (shutil.which("npm") and shutil.which("node")):
+        raise InstallError("node and npm are missing; install Node.js and run again")
+
+
+def retry(command: Sequence[str], cwd: Path | None = None) -> None:
+    reason = ""
+    for attempt in range(1, TRIES + 1):
+        try:
+            done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            reason = "no end within 300 s"
+        except OSError as error:
+            raise InstallError(f"{command[0]}: {error.strerror}") from error
+        else:
+            if done.returncode == 0:
+                return
+            said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+            reason = f"exit {done.returncode}: {said[-1]}"
+        print(f"try {attempt} of {TRIES} failed ({' '.join(command[:4])}): {reason}", file=sys.stderr)
+        if attempt < TRIES:
+            time.sleep(attempt)
+    raise InstallError(f"{' '.join(command[:4])} failed {TRIES} times; {reason}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

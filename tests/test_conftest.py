@@ -1,0 +1,144 @@
+"""Each leak that conftest.py promises to catch, made on purpose in a pytest of its own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = "pytester"
+
+CLEAN = """
+import asyncio
+from contextlib import aclosing
+
+async def numbers():
+    try:
+        yield 1
+        yield 2
+    finally:
+        await asyncio.sleep(0)
+
+async def test_it():
+    async with aclosing(numbers()) as stream:
+        async for _ in stream:
+            break
+    task = asyncio.create_task(asyncio.sleep(30))
+    task.cancel()
+    asyncio.create_task(asyncio.sleep(0.01))  # ends by itself within the grace
+"""
+
+LEAKS = {
+    "finalised by the garbage collector: numbers": """
+async def numbers():
+    yield 1
+    yield 2
+
+async def test_it():
+    async for _ in numbers():
+        break
+""",
+    "still open when its loop closed: cycle": """
+async def cycle(me):
+    me.append(1)
+    yield 1
+
+async def test_it():
+    box = []
+    stream = cycle(box)
+    box.append(stream)
+    await anext(stream)
+""",
+    "still open when its loop closed: numbers": """
+kept = []
+
+async def numbers():
+    yield 1
+    yield 2
+
+async def test_it():
+    kept.append(numbers())
+    await anext(kept[0])
+""",
+    "task left running": """
+import asyncio
+kept = []
+
+async def test_it():
+    kept.append(asyncio.create_task(asyncio.sleep(30)))
+    await asyncio.sleep(0)
+""",
+    "task left running: <Task pending name='from-fixture'": """
+import asyncio
+import pytest
+
+@pytest.fixture
+async def server():
+    task = asyncio.create_task(asyncio.sleep(30), name="from-fixture")
+    yield task
+
+async def test_it(server):
+    assert not server.done()
+""",
+    "Task exception was never retrieved": """
+import asyncio
+
+async def fail():
+    raise ValueError
+
+async def test_it():
+    task = asyncio.create_task(fail())
+    await asyncio.sleep(0)
+    del task
+""",
+    "Task was destroyed but it is pending": """
+import asyncio
+
+async def wait_for_nobody():
+    await asyncio.get_running_loop().create_future()
+
+async def test_it():
+    task = asyncio.create_task(wait_for_nobody())
+    await asyncio.sleep(0)
+    del task
+    import gc
+    gc.collect()
+""",
+}
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
+    pytester.makeini(
+        "[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\nfilterwarnings=error\n"
+    )
+    return pytester
+
+
+def test_clean_test_passes(inner: pytest.Pytester) -> None:
+    inner.makepyfile(CLEAN)
+    inner.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_every_leak_is_red_and_blamed_on_its_own_test(inner: pytest.Pytester) -> None:
+    bystander = "\n\nasync def test_next():\n    pass\n"
+    inner.makepyfile(**{f"test_{number}": text + bystander for number, text in enumerate(LEAKS.values())})
+    result = inner.runpytest_subprocess("-v")
+    result.assert_outcomes(passed=2 * len(LEAKS), errors=len(LEAKS))
+    blamed = result.stdout.str().split("ERROR at teardown of ")[1:]
+    assert len(blamed) == len(LEAKS)
+    for leak, text in zip(LEAKS, blamed, strict=True):
+        assert text.startswith("test_it ")
+        assert leak in text
+
+
+def test_driven_client_is_noted(
+    driven: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "driven.jsonl"
+    monkeypatch.setenv("RIGHTSEAT_DRIVEN", str(record))
+    driven("a", "1")
+    driven("b", "2")
+    noted = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    assert noted == [{"name": "a", "version": "1"}, {"name": "b", "version": "2"}]
