@@ -32,9 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def package(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
     """As if another package had this entry point."""
     entry = EntryPoint(name, value, f"rightseat.{family}")
-    monkeypatch.setattr(
-        "rightseat.registry.names.entry_points", lambda group: [entry] if group == entry.group else []
-    )
+    home = sys.modules["rightseat.registry.names"]
+    monkeypatch.setattr(home, "entry_points", lambda group: [entry] if group == entry.group else [])
 
 
 def test_builtins_are_found_by_name() -> None:
@@ -53,7 +52,7 @@ def test_every_builtin_exists() -> None:
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
     assert isinstance(registry.model("acme:demo"), Scripted)
-    assert registry.known("models") == ["openai", "scripted", "acme"]
+    assert registry.names("models") == ["openai", "scripted", "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
     assert isinstance(registry.model("scripted:demo"), Scripted)
 

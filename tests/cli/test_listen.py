@@ -55,6 +55,8 @@ def test_loopback_needs_none(host: str) -> None:
 def test_the_ready_file_appears_whole(tmp_path: Path) -> None:
     listen.write_ready(tmp_path / "ready", "http://x:1")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("ready", "http://x:1\n")]
+    with pytest.raises(ConfigError, match="RIGHTSEAT_READY_FILE"):
+        listen.write_ready(tmp_path / "gone" / "ready", "http://x:1")
 
 
 def test_the_limit_of_open_files_is_raised() -> None:

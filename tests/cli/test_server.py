@@ -84,7 +84,9 @@ async def test_the_second_ctrl_c_leaves_at_once(serve: Serve, monkeypatch: pytes
     left: list[int] = []
     monkeypatch.setattr(os, "_exit", left.append)
     async with serve() as serving:
+        assert serving.service.app.ready
         serving.server.handle_exit(signal.SIGINT, None)
+        assert not serving.service.app.ready, "not ready at once"
         assert left == []
         serving.server.handle_exit(signal.SIGTERM, None)
         assert left == []

@@ -3,19 +3,20 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 
-from rightseat import fragments
 from rightseat.app import App
 from rightseat.auth import Authenticator
 from rightseat.cli.protocol import Protocol
 from rightseat.config import ServerSettings
-from rightseat.fragments import Fragment
+from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
 from rightseat.library import Runtime
 from rightseat.prompt import Prompt
 from rightseat.pump import Pace
 from rightseat.registry import every
+from rightseat.streams import closing
 
 Script = Iterable[Fragment] | Callable[[Prompt], AsyncIterator[Fragment]]
 
@@ -31,29 +32,46 @@ class Lines:
         self.asked.append(prompt)
         line = self.lines.pop(0)
         if callable(line):
-            async for fragment in line(prompt):
-                yield fragment
+            async with closing(line(prompt)) as fragments:
+                async for fragment in fragments:
+                    yield fragment
         else:
             for fragment in line:
                 yield fragment
 
 
 def says(*texts: str, finish: str = "stop") -> list[Fragment]:
-    return [*(fragments.Text(text) for text in texts), fragments.Finish(finish)]  # type: ignore[arg-type]
+    return [*(Text(text) for text in texts), Finish(finish)]  # type: ignore[arg-type]
 
 
 def calls(*pairs: tuple[str, str], text: str = "", enforced: bool = False) -> list[Fragment]:
     """A model turn that calls tools: (name, arguments as JSON text) each."""
-    made: list[Fragment] = [fragments.Text(text)] if text else []
+    made: list[Fragment] = [Text(text)] if text else []
     for index, (name, arguments) in enumerate(pairs):
-        made += [fragments.CallName(index, name, enforced), fragments.CallArgs(index, arguments)]
-    return [*made, fragments.Finish("calls")]
+        made += [CallName(index, name, enforced), CallArgs(index, arguments)]
+    return [*made, Finish("calls")]
 
 
 @dataclass(frozen=True, slots=True)
 class House:
     url: str
     app: App
+
+
+@asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[str]:
+    """Any ASGI app behind the protocol that `rightseat serve` uses; gives its URL."""
+    config = uvicorn.Config(
+        app, port=0, log_config=None, access_log=False, ws="none", lifespan="off", http=Protocol
+    )
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup()
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        await server.shutdown()
 
 
 @asynccontextmanager
@@ -65,16 +83,8 @@ async def house(
 ) -> AsyncIterator[House]:
     settings = settings or ServerSettings(port=0)
     app = App(runtime, settings, every("doors"), authenticate=authenticate, pace=pace or Pace())
-    config = uvicorn.Config(
-        app, port=0, log_config=None, access_log=False, ws="none", lifespan="off", http=Protocol
-    )
-    server = uvicorn.Server(config)
-    config.load()
-    server.lifespan = config.lifespan_class(config)
-    await server.startup()
-    port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield House(f"http://127.0.0.1:{port}", app)
+        async with serving(app) as url:
+            yield House(url, app)
     finally:
-        await server.shutdown()
         await runtime.close()

@@ -69,8 +69,11 @@ def url(listener: socket.socket, host: str) -> str:
 def write_ready(path: Path, base: str) -> None:
     """Whoever waits for the file must never read half a line."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(f"{base}\n")
-    draft.replace(path)
+    try:
+        draft.write_text(f"{base}\n")
+        draft.replace(path)
+    except OSError as error:
+        raise ConfigError(f"RIGHTSEAT_READY_FILE: cannot write {path}: {error.strerror}.") from None
 
 
 def raise_file_limit() -> None:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, cast
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 MAX_HEADERS = 100
+MAX_WAITING = 8
 LINGER = 1.0
 
 
@@ -29,6 +30,7 @@ class Refusal(NamedTuple):
 MALFORMED = Refusal(400, "bad_http", "This is not a valid HTTP request.")
 TWO_HOSTS = Refusal(400, "bad_host", "Send exactly one Host header.")
 TOO_LARGE = Refusal(431, "headers_too_large", "The headers are too large. Send fewer or shorter ones.")
+TOO_MANY = Refusal(400, "bad_http", "Too many requests wait on this connection. Read an answer first.")
 TOO_SLOW = Refusal(408, "request_timeout", "The request's headers took too long to arrive.")
 
 
@@ -56,6 +58,8 @@ class Protocol(HttpToolsProtocol):
         self.refused = False
         self.in_head = True
         self.in_message = False
+        # The request that is being answered; `cycle` is the newest, which may wait behind it.
+        self.answering: RequestResponseCycle | None = None
         # Bytes since the last piece of progress: a complete head, or some body.
         self.surplus = 0
 
@@ -65,6 +69,10 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.disarm()
+        if self.answering is not None and not self.answering.response_complete:
+            # uvicorn tells only the newest.
+            self.answering.disconnected = True
+            self.answering.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -89,7 +97,7 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def idle(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        return self.answering is None or self.answering.response_complete
 
     # Parser callbacks
 
@@ -111,7 +119,14 @@ class Protocol(HttpToolsProtocol):
             raise Refused(TOO_LARGE)
         if sum(name == b"host" for name, _ in self.headers) > 1:
             raise Refused(TWO_HOSTS)
+        if len(self.pipeline) >= MAX_WAITING:
+            raise Refused(TOO_MANY)
         super().on_headers_complete()
+        if self.pipeline:
+            # uvicorn stops reading here, and would not hear that the client has left.
+            self.flow.resume_reading()
+        else:
+            self.answering = self.cycle
 
     def on_body(self, body: bytes) -> None:
         self.surplus = 0
@@ -128,6 +143,8 @@ class Protocol(HttpToolsProtocol):
             self.server_state.total_requests += 1
             self.linger()
         else:
+            if self.pipeline:
+                self.answering = self.pipeline[-1][0]
             super().on_response_complete()
 
     # Time and refusal
@@ -152,7 +169,7 @@ class Protocol(HttpToolsProtocol):
     def refuse(self, reason: Refusal) -> None:
         self.logger.debug("refused: %s", reason.message)
         # Amid another answer nothing can be said any more without corrupting it.
-        if self.idle or not self.cycle.response_started:
+        if self.answering is None or self.idle or not self.answering.response_started:
             self.transport.write(_answer(reason))
         if self.idle:
             self.linger()

@@ -25,7 +25,13 @@ class Screen:
         if not self.out.isatty():
             print(prompt, end="", file=self.aside, flush=True)
             prompt = ""
-        return input(prompt)
+        try:
+            return input(prompt)
+        except EOFError:
+            # Ctrl-D leaves the cursor behind the prompt, where the shell would go on.
+            if self.out.isatty():
+                print(file=self.out)
+            raise
 
     def note(self, line: str) -> None:
         line = _CONTROL.sub("", line)

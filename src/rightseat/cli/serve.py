@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,9 @@ def serve(path: Path | None, *, host: str | None, port: int | None, model: str |
     listen.raise_file_limit()
 
     def announce() -> None:
-        # Whoever waits for the file may read stdout next.
-        card.show(card.rows(config, registry.choose(config), base, registry.every("doors")), base)
+        # Whoever waits for the file may read stdout next; that nobody can read it stops no server.
+        with contextlib.suppress(OSError):
+            card.show(card.rows(config, registry.choose(config), base, registry.every("doors")), base)
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
             listen.write_ready(Path(ready), base)
 

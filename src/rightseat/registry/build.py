@@ -16,7 +16,8 @@ from rightseat.errors import ConfigError
 from rightseat.function import as_tool, tool
 from rightseat.library import Runtime
 from rightseat.prompt import Model
-from rightseat.registry import names
+from rightseat.registry.names import find, load
+from rightseat.registry.names import model as named
 from rightseat.runtime import Limits
 from rightseat.tools import Tool
 
@@ -55,9 +56,7 @@ def runtime(config: Config, *, store: Store | None = None, env: Mapping[str, str
     make = _configured if config.assistants else _implied
     assistants = make(config, choice, models)
     limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
-    return Runtime(
-        assistants=assistants.values(), store=store or names.find("stores", "memory")(), limits=limits
-    )
+    return Runtime(assistants=assistants.values(), store=store or find("stores", "memory")(), limits=limits)
 
 
 class _Models:
@@ -75,7 +74,7 @@ class _Models:
             settings = self.settings(name)
             where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
             try:
-                self.made[name] = names.model(settings.spec, settings.options)
+                self.made[name] = named(settings.spec, settings.options)
             except ConfigError as error:
                 raise ConfigError(f"{where}{error.message}") from error
         return self.made[name]
@@ -83,7 +82,7 @@ class _Models:
 
 def _implied(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
     """No [assistants]: every model is an assistant of its own, the chosen one is the default."""
-    tools = (tool(name="demo_clock")(names.load("rightseat.demo:clock")),) if choice.demo else ()
+    tools = (tool(name="demo_clock")(load("rightseat.demo:clock")),) if choice.demo else ()
     chosen = {DEFAULT: choice.model} | {name: name for name in config.models if name != DEFAULT}
     return {
         name: Assistant(
@@ -129,7 +128,7 @@ def _assistant(name: str, settings: AssistantSettings, model: str, models: _Mode
 
 def _tools(target: str) -> Iterator[Tool]:
     """What `module:attribute` holds: a tool, a function, or a list of them."""
-    found: Any = names.load(target)
+    found: Any = load(target)
     for thing in found if isinstance(found, (list, tuple)) else (found,):
         if not isinstance(thing, Tool) and not callable(thing):
             raise ConfigError(f"{target} is a {type(thing).__name__}, not a function or a tool.")

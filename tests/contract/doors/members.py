@@ -4,6 +4,7 @@ A Visit is one conversation. It keeps the history as that door's client would an
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +27,8 @@ class Seen:
 
 
 class Visit(Protocol):
+    history: list[dict[str, Any]]
+
     async def say(self, text: str) -> Seen: ...
     async def give(self, results: dict[str, str]) -> Seen: ...
     async def answer(self, value: Any) -> Seen: ...
@@ -55,7 +58,9 @@ class OpenAI:
         return await self.again()
 
     async def give(self, results: dict[str, str]) -> Seen:
-        self.history += [{"role": "tool", "tool_call_id": id, "content": text} for id, text in results.items()]
+        self.history += [
+            {"role": "tool", "tool_call_id": id, "content": text} for id, text in results.items()
+        ]
         return await self.again()
 
     async def answer(self, value: Any) -> Seen:
@@ -131,7 +136,12 @@ class AgUi:
     def body(self) -> tuple[str, dict[str, Any]]:
         tools = [{"name": name, "description": name, "parameters": SCHEMA} for name in TOOLS]
         run = {"threadId": "t1", "runId": f"r{len(self.history)}", "messages": self.history, "tools": tools}
-        return "/agui/default", run | {"context": [], "state": {}, "forwardedProps": {}, "resume": self.resume}
+        return "/agui/default", run | {
+            "context": [],
+            "state": {},
+            "forwardedProps": {},
+            "resume": self.resume,
+        }
 
     async def say(self, text: str) -> Seen:
         self.history.append({"id": f"u{len(self.history)}", "role": "user", "content": text})
@@ -139,7 +149,8 @@ class AgUi:
 
     async def give(self, results: dict[str, str]) -> Seen:
         self.history += [
-            {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": text} for id, text in results.items()
+            {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": text}
+            for id, text in results.items()
         ]
         return await self.again()
 
@@ -169,7 +180,12 @@ class AgUi:
                 case {"type": "TEXT_MESSAGE_CONTENT", "delta": delta}:
                     self.history[-1]["content"] += delta
                     seen.text += delta
-                case {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name, "parentMessageId": parent}:
+                case {
+                    "type": "TOOL_CALL_START",
+                    "toolCallId": id,
+                    "toolCallName": name,
+                    "parentMessageId": parent,
+                }:
                     names[id], args[id] = name, ""
                     self.call_into(parent, id, name)
                 case {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}:
@@ -182,20 +198,22 @@ class AgUi:
                     seen.results[id] = content
                     result = {"id": message, "role": "tool", "toolCallId": id, "content": content}
                     self.history.append(result)
-                case {"type": "STEP_STARTED", "stepName": name}:
-                    seen.steps.append(name)
                 case {"type": "RUN_ERROR", "code": code}:
                     seen.error = code
                     seen.calls = {}
                 case {"type": "RUN_FINISHED", "outcome": outcome}:
-                    seen.finish = outcome["type"]
-                    seen.asks = outcome.get("interrupts", [])
-                    self.open = [ask["id"] for ask in seen.asks]
-                    asked = {ask.get("toolCallId") for ask in seen.asks}
-                    seen.calls = {id: call for id, call in seen.calls.items() if id not in asked}
-                    assert outcome.get("pendingToolCallIds", list(seen.calls)) == list(seen.calls)
+                    self.finished(outcome, seen)
+        seen.steps = [event["stepName"] for event in events if event["type"] == "STEP_STARTED"]
         self.resume = []
         return seen
+
+    def finished(self, outcome: dict[str, Any], seen: Seen) -> None:
+        seen.finish = outcome["type"]
+        seen.asks = outcome.get("interrupts", [])
+        self.open = [ask["id"] for ask in seen.asks]
+        asked = {ask.get("toolCallId") for ask in seen.asks}
+        seen.calls = {id: call for id, call in seen.calls.items() if id not in asked}
+        assert outcome.get("pendingToolCallIds", list(seen.calls)) == list(seen.calls)
 
     def call_into(self, parent: str, id: str, name: str) -> None:
         if not self.history or self.history[-1].get("id") != parent:
@@ -209,7 +227,7 @@ class AgUi:
         return found
 
 
-MEMBERS = {
+MEMBERS: dict[str, Callable[[str], Visit]] = {
     "openai-streamed": lambda url: OpenAI(url, stream=True),
     "openai-whole": lambda url: OpenAI(url, stream=False),
     "agui": AgUi,

@@ -246,8 +246,7 @@ async def test_leaving_cancels_the_model(visit: Door) -> None:
     runtime = Runtime(model=Lines(waits))
     async with house(runtime) as server:
         visitor = visit(server.url)
-        visitor_body: Any = visitor
-        visitor_body.history.append({"id": "1", "role": "user", "content": "hi"})
+        visitor.history.append({"id": "1", "role": "user", "content": "hi"})
         target, body = visitor.body()
         async with Client(server.url) as client:
             await client.post(target, body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -68,6 +69,7 @@ class Frames:
         self.run = turn.run
         self.interrupts: list[Interrupt] = []
         self.open: set[str] = set()
+        self.steps: Counter[str] = Counter()
         self.text_id = ""
         self.before = b""
 
@@ -91,11 +93,13 @@ class Frames:
                 self.interrupts.append(event)
                 return []
             case RunFinished():
-                return [self.finished(event)]
+                return [*self.unfinished(), self.finished(event)]
             case RunFailed(code, message):
                 return [{"type": "RUN_ERROR", "message": message, "code": code}]
             case CallStart() | CallArgs() | CallEnd() | CallResult():
                 return self.call(event)
+            case StepStart() | StepEnd():
+                return self.step(event)
             case _:
                 return happening(event)
 
@@ -113,6 +117,22 @@ class Frames:
             case CallResult(id, content):
                 result = {"messageId": f"result-{id}", "toolCallId": id, "content": content, "role": "tool"}
                 return [{"type": "TOOL_CALL_RESULT", **result}]
+
+    def step(self, event: StepStart | StepEnd) -> list[dict[str, Any]]:
+        """Clients refuse a step that is open twice, or that ends without a start in the same run. Calls that
+        run side by side may share a step, and a call that asked goes on in another run."""
+        name, open_ = event.name, self.steps[event.name]
+        if isinstance(event, StepStart):
+            self.steps[name] += 1
+            return [] if open_ else [{"type": "STEP_STARTED", "stepName": name}]
+        self.steps[name] = max(open_ - 1, 0)
+        return [{"type": "STEP_FINISHED", "stepName": name}] if open_ == 1 else []
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """Ends for the steps that a call left open because it failed or asked: with one open, clients take
+        the whole run for broken."""
+        left = [name for name, count in self.steps.items() if count]
+        return [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(left)]
 
     def finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open:
@@ -140,7 +160,7 @@ class Frames:
 
 
 def happening(event: Event) -> list[dict[str, Any]]:
-    """What happens besides the words: reasoning, state, steps, and what AG-UI has only CUSTOM for."""
+    """What happens besides the words: reasoning, state, and what AG-UI has only CUSTOM for."""
     match event:
         case ReasoningStart(id):
             start = {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}
@@ -154,10 +174,6 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return [{"type": "STATE_SNAPSHOT", "snapshot": state}]
         case StateDelta(patch):
             return [{"type": "STATE_DELTA", "delta": patch}]
-        case StepStart(name):
-            return [{"type": "STEP_STARTED", "stepName": name}]
-        case StepEnd(name):
-            return [{"type": "STEP_FINISHED", "stepName": name}]
         case Custom(name, value):
             return [{"type": "CUSTOM", "name": name, "value": value}]
         case Artifact() | Citations() | Suggestions():
@@ -166,8 +182,15 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return []
 
 
+def reason(item: Interrupt) -> str:
+    """AG-UI's own words, by which clients choose what to draw."""
+    if item.kind != "confirm":
+        return "input_required"
+    return "confirmation" if item.call is None else "tool_call"
+
+
 def interrupt(item: Interrupt) -> dict[str, Any]:
-    body = {"id": item.id, "reason": item.kind, "message": item.message, "responseSchema": item.schema}
+    body = {"id": item.id, "reason": reason(item), "message": item.message, "responseSchema": item.schema}
     if item.call is not None:
         body["toolCallId"] = item.call
     if item.expires is not None:

@@ -195,7 +195,7 @@ class Completion:
         return self.refusals if self.refusing else self.texts
 
     def body(self, event: RunFinished) -> dict[str, Any]:
-        content = "".join(self.texts) if self.texts or not self.calls else None
+        content = "".join(self.texts) if self.texts or not (self.calls or self.refusals) else None
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
         if self.refusals:
             message["refusal"] = "".join(self.refusals)

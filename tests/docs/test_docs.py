@@ -1,0 +1,161 @@
+"""What the documents say is run: their code, their configuration, their requests and their links."""
+
+import asyncio
+import importlib
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from rightseat import Runtime
+from rightseat.config import Config, load
+from rightseat.config.settings import (
+    AssistantSettings,
+    AuthSettings,
+    JwtSettings,
+    LimitSettings,
+    ServerSettings,
+)
+from rightseat.registry import runtime
+from tests.kit.client import Client, request
+from tests.kit.house import house, serving
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def all_blocks(kind: str) -> list[Any]:
+    return [
+        pytest.param(page, text, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, text in enumerate(blocks(page, kind))
+    ]
+
+
+def module(name: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A file, not exec: isolated tools and annotations need a module that can be imported."""
+    (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    made = importlib.import_module(name)
+    monkeypatch.delitem(sys.modules, name)
+    return made
+
+
+@pytest.mark.parametrize(("page", "code"), all_blocks("python"))
+def test_python_runs(page: Path, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = re.match(r"# (\w+)\.py\n", code)
+    made = module(name[1] if name else f"page_{page.stem}", code, tmp_path, monkeypatch)
+    assert any(not key.startswith("__") for key in vars(made))
+
+
+DESKS = (("README.md", {"find_order", "cancel_order"}), ("docs/tools.md", {"weather", "paint"}))
+
+
+@pytest.mark.parametrize(("page", "tools"), DESKS)
+def test_the_pages_assistants_have_their_tools(
+    page: str, tools: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for code in blocks(ROOT / page, "python"):
+        if name := re.match(r"# (\w+\.py)\n", code):
+            (tmp_path / name[1]).write_text(code, encoding="utf-8")
+    [text] = blocks(ROOT / page, "toml")
+    (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
+    made = runtime(load(tmp_path / "rightseat.toml"))
+    assert tools <= {tool.name for tool in made.assistants["default"].tools}
+    asyncio.run(made.close())
+
+
+@pytest.mark.parametrize(("page", "text"), all_blocks("toml"))
+def test_configuration_is_valid(
+    page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
+    assert isinstance(load(tmp_path / "rightseat.toml"), Config)
+
+
+def test_the_configuration_page_names_every_key() -> None:
+    text = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    kinds = (ServerSettings, AuthSettings, JwtSettings, AssistantSettings, LimitSettings)
+    keys = {field.name for kind in kinds for field in msgspec.structs.fields(kind)} - {"system_file"}
+    assert {key for key in keys if not re.search(rf"\b{key}\b", text)} == set()
+
+
+def curls() -> list[Any]:
+    found = [(page, line) for page in PAGES for text in blocks(page, "sh") for line in commands(text)]
+    return [pytest.param(page, line, id=f"{page.name}-{n}") for n, (page, line) in enumerate(found)]
+
+
+def commands(text: str) -> list[list[str]]:
+    words = shlex.split(text, comments=True)
+    return [words] if words[:1] == ["curl"] else []
+
+
+async def ask(url: str, words: list[str]) -> tuple[int, bytes]:
+    """What curl would send, sent."""
+    target = urlsplit(next(word for word in words if word.startswith("http"))).path
+    body = words[words.index("-d") + 1].encode()
+    async with Client(url) as client:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}  # what curl says of -d
+        await client.send(request("POST", target, body, form))
+        return (await client.head()).status, await client.body()
+
+
+@pytest.mark.parametrize(("page", "words"), curls())
+async def test_requests_are_answered(page: Path, words: list[str]) -> None:
+    async with house(demo()) as server:
+        status, body = await ask(server.url, words)
+    assert status == 200
+    assert b"demo" in body
+
+
+def demo() -> Runtime:
+    return runtime(Config(), env={})
+
+
+async def test_the_readmes_answer_is_the_real_one() -> None:
+    [shown] = blocks(ROOT / "README.md", "json")
+    [words] = [line for text in blocks(ROOT / "README.md", "sh") for line in commands(text)]
+    async with house(demo()) as server:
+        _, body = await ask(server.url, words)
+    real, told = json.loads(body), json.loads(shown)
+    for changing in ("id", "created"):
+        assert type(real.pop(changing)) is type(told.pop(changing))
+    assert real == told
+
+
+async def test_the_readmes_library_example_answers_behind_fastapi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = next(text for text in blocks(ROOT / "README.md", "python") if "mount" in text)
+    made = module("readme_library", code, tmp_path, monkeypatch)
+    said = {"messages": [{"role": "user", "content": "hi"}]}
+    async with serving(made.app) as url:
+        for target in ("/copilot/v1/chat/completions", "/copilot/agui/default"):
+            async with Client(url) as client:
+                await client.post(target, said)
+                assert (await client.head()).status == 200
+                assert b"You said: hi" in await client.body()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_architecture_is_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 120

@@ -1,0 +1,215 @@
+// Drives the official AG-UI client: `drive.mjs URL`, then one `CASE MODE` per line of stdin (MODE is ignored:
+// this wire only streams). The first line out names the client's version; then each case answers with one JSON
+// line: per run what a subscriber was told, what the promise gave, and the messages the user would see.
+// Every run goes through the client's own pipeline: schema enforcement, chunk expansion and the verifier.
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { buildResumeArray, HttpAgent } from "@ag-ui/client";
+
+const url = process.argv[2];
+const about = new URL("./node_modules/@ag-ui/client/package.json", import.meta.url);
+const { version } = JSON.parse(readFileSync(about, "utf8"));
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const now = () => lines.next();
+
+// The client warns when a producer sends what the protocol does not know: nothing of ours may be among it.
+let warnings = [];
+console.warn = (...words) => warnings.push(words.join(" "));
+console.error = () => {};
+
+const tool = (name, field) => ({
+  name,
+  description: `The client's ${name}.`,
+  parameters: { type: "object", properties: { [field]: { type: "string" } }, required: [field] },
+});
+const TOOLS = [tool("locate", "detail"), tool("clock", "zone")];
+let count = 0;
+const message = (role, more) => ({ id: `m${++count}`, role, ...more });
+
+class Talk {
+  constructor(name) {
+    this.name = name;
+    this.use("default");
+    this.tools = [];
+    this.turns = [];
+  }
+
+  use(assistant, headers = { authorization: "Bearer ada-key" }) {
+    this.agent = new HttpAgent({ url: `${url}/agui/${assistant}`, threadId: `thread-${++count}`, headers });
+    return this;
+  }
+
+  say(text, parameters) {
+    this.agent.addMessage(message("user", { content: text.replace("{0}", this.name) }));
+    return this.run(parameters);
+  }
+
+  // Results of the client's own calls, by tool.
+  put(results) {
+    const calls = this.agent.messages.flatMap((m) => m.toolCalls ?? []);
+    for (const [name, content] of Object.entries(results)) {
+      const { id } = calls.findLast((call) => call.function.name === name);
+      this.agent.addMessage(message("tool", { toolCallId: id, content }));
+    }
+  }
+
+  give(results) {
+    this.put(results);
+    return this.run();
+  }
+
+  answer(...replies) {
+    const open = this.agent.pendingInterrupts;
+    this.resume = buildResumeArray(open, Object.fromEntries(open.map(({ id }, n) => [id, replies[n] ?? replies[0]])));
+    return this.run({ resume: this.resume });
+  }
+
+  async run(parameters = {}) {
+    const told = { events: [], ready: [], error: null, failed: null, finished: null, custom: [] };
+    const subscriber = {
+      onEvent: ({ event }) => void told.events.push(event.type),
+      onToolCallEndEvent: ({ toolCallName, toolCallArgs }) => void told.ready.push([toolCallName, toolCallArgs]),
+      onRunErrorEvent: ({ event }) => void (told.error = { message: event.message, code: event.code }),
+      onRunFailed: ({ error }) => void (told.failed = { message: error.message, status: error.status ?? null }),
+      onCustomEvent: ({ event }) => void told.custom.push(event.name),
+      onRunFinishedEvent: ({ event, outcome, result, pendingToolCallIds, interrupts }) =>
+        void (told.finished = { outcome, result, pending: pendingToolCallIds, interrupts, usage: event.usage }),
+    };
+    warnings = [];
+    let threw = null;
+    let news = [];
+    try {
+      news = (await this.agent.runAgent({ tools: this.tools, ...parameters }, subscriber)).newMessages;
+    } catch (error) {
+      threw = error.message;
+    }
+    this.turns.push({
+      ...told,
+      threw,
+      warnings,
+      new: news.map(shown),
+      messages: this.agent.messages.map(shown),
+      pending: this.agent.pendingInterrupts.length,
+      state: this.agent.state,
+    });
+  }
+}
+
+const shown = ({ role, content, toolCalls }) => {
+  const calls = toolCalls?.map((call) => [call.function.name, call.function.arguments]);
+  return calls ? [role, content ?? null, calls] : [role, content ?? null];
+};
+
+const yes = { status: "resolved", payload: { approved: true } };
+const no = { status: "resolved", payload: { approved: false } };
+const value = (payload) => ({ status: "resolved", payload });
+const cancelled = { status: "cancelled" };
+
+const say =
+  (text, { tools = false, model = "default" } = {}) =>
+  (talk) => {
+    if (model !== "default") talk.use(model);
+    talk.tools = tools ? TOOLS : [];
+    return talk.say(text);
+  };
+const then =
+  (...moves) =>
+  async (talk) => {
+    for (const move of moves) await move(talk);
+  };
+const give = (results) => (talk) => talk.give(results);
+const answer =
+  (...replies) =>
+  (talk) =>
+    talk.answer(...replies);
+// The same answer once more, as a client does that did not see what became of it.
+const again = (talk) => talk.run({ resume: talk.resume });
+
+async function both(talk) {
+  await say("both {0}", { tools: true })(talk);
+  talk.put({ locate: "Oslo" });
+  await talk.answer(yes);
+}
+
+async function roles(talk) {
+  const call = { id: "mine", type: "function", function: { name: "locate", arguments: "{}" } };
+  talk.use("mirror");
+  talk.agent.setMessages([
+    message("system", { content: "one" }),
+    message("developer", { content: "two" }),
+    message("user", { content: [{ type: "text", text: "three" }] }),
+    message("reasoning", { content: "never said" }),
+    message("assistant", { toolCalls: [call] }),
+    message("tool", { toolCallId: "mine", content: "Oslo" }),
+    message("assistant", { content: "four" }),
+  ]);
+  await talk.say("five", { context: [{ description: "Page", value: "Cart" }] });
+}
+
+async function leave(talk) {
+  talk.use("endless");
+  let first;
+  const started = new Promise((resolve) => (first = resolve));
+  talk.agent.subscribe({ onTextMessageContentEvent: () => first() });
+  const run = talk.say("go");
+  await started;
+  await now();
+  talk.agent.abortRun();
+  await run;
+}
+
+const CASES = {
+  text: say("hello"),
+  server_tool: say("sum"),
+  client_tool: then(say("where am i", { tools: true }), give({ locate: "Oslo" })),
+  mixed: then(say("mixed", { tools: true, model: "mirror" }), give({ locate: "Oslo" })),
+  two_client_calls: then(say("pair", { tools: true }), give({ locate: "Oslo", clock: "noon" })),
+  half_of_two: then(say("pair", { tools: true }), give({ locate: "Oslo" })),
+  client_tool_twice: then(say("where", { tools: true }), give({ locate: "Oslo" }), (talk) => {
+    talk.agent.setMessages(talk.agent.messages.slice(0, -1));
+    return talk.run();
+  }),
+  both,
+  question: then(say("question"), answer(value("Ada")), say("hello")),
+  unfit: then(say("question"), answer(value(7)), answer(value("Ada"))),
+  approved: then(say("book {0}"), answer(yes)),
+  denied: then(say("book {0}"), answer(no)),
+  cancelled: then(say("book {0}"), answer(cancelled)),
+  approved_twice: then(say("book {0}"), answer(yes), again),
+  unanswered: then(say("book {0}"), say("hello")),
+  flow: then(say("trip {0}"), answer(value("Oslo"))),
+  asked_twice: then(say("trip {0}"), answer(value("Oslo")), again),
+  twins: then(say("twins {0}"), answer(value("Oslo"), value("Rome"))),
+  open_step: then(say("stroll"), answer(value("left"))),
+  wrong_type: say("wrong type"),
+  wrong_json: say("wrong json"),
+  wrong_client: say("wrong client", { tools: true }),
+  unknown_tool: say("unknown"),
+  raising_tool: say("stumble"),
+  refusal: say("refuse"),
+  reasoning: then(say("think"), say("hello")),
+  silent: say("silent"),
+  length: say("long"),
+  cut_held: say("cut held", { tools: true }),
+  cut_shown: say("cut shown", { tools: true }),
+  dead_at_once: say("fault-reset-at-once", { model: "faulty" }),
+  dead_midway: say("fault-reset", { model: "faulty" }),
+  error_midway: say("fault-error-midway", { model: "faulty" }),
+  truncated: say("fault-eof", { model: "faulty" }),
+  upstream_401: say("fault-401", { model: "faulty" }),
+  upstream_429: say("fault-429", { model: "faulty" }),
+  roles,
+  wrong_key: (talk) => talk.use("default", { authorization: "Bearer wrong" }).say("hello"),
+  no_key: (talk) => talk.use("default", {}).say("hello"),
+  no_such_agent: say("hello", { model: "nobody" }),
+  nothing: (talk) => talk.run(),
+  leave,
+};
+
+console.log(JSON.stringify({ version }));
+for (let line; !(line = await lines.next()).done; ) {
+  const [name] = line.value.split(" ");
+  const talk = new Talk(name);
+  await CASES[name](talk);
+  console.log(JSON.stringify({ turns: talk.turns }));
+}

@@ -1,0 +1,71 @@
+"""The tools of the server that real clients drive. What must happen once is a line in the file `ledger`."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from rightseat.events import Event, StateSnapshot, StepEnd, StepStart
+from rightseat.function import tool
+from rightseat.tools import Ask, Pause, Result, ToolContext
+
+LEDGER = Path("ledger")
+
+
+def note(line: str) -> None:
+    with LEDGER.open("a", encoding="utf-8") as ledger:
+        ledger.write(f"{line}\n")
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def greet(ctx: ToolContext) -> str:
+    """Greet the person by name."""
+    name = ctx.ask("What is your name?")
+    return f"Hello {name}."
+
+
+@tool(confirm=True)
+def book(seat: str) -> str:
+    """Book a seat."""
+    note(seat)
+    return f"Booked {seat}."
+
+
+@tool
+async def trip(name: str, ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    """Plan a trip and buy it, as a flow would: steps, a question between them, state carried over it."""
+    if not ctx.answers:
+        yield StepStart("plan")
+        yield StateSnapshot({"planned": name})
+        yield StepEnd("plan")
+        yield Pause((Ask("Which city?"),), state={"planned": name})
+        return
+    yield StepStart("buy")
+    note(f"{ctx.state['planned']} to {ctx.answers[0]}")
+    yield StepEnd("buy")
+    yield Result(f"Bought: {ctx.answers[0]}.")
+
+
+@tool
+async def stumble(ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    """Fail inside a step, so that the step never ends."""
+    yield StepStart("walk")
+    raise ValueError("no wheels")
+
+
+@tool
+async def stroll(ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    """Ask inside a step: the step is open while the person thinks."""
+    yield StepStart("walk")
+    if not ctx.answers:
+        yield Pause((Ask("Left or right?"),))
+        return
+    yield StepEnd("walk")
+    yield Result(f"Went {ctx.answers[0]}.")
+
+
+TOOLS = (add, greet, book, trip, stumble, stroll)

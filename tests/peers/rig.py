@@ -1,0 +1,201 @@
+"""Starts the real server with the models that a client's cases need, and drives one client through them.
+
+A client is one process: it reads `CASE MODE` lines and answers each with a JSON line (see the drive.* files).
+All of a client's cases run in one go, because starting a server, two upstreams and a client costs more than
+the cases do; the tests then look at what was seen.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.kit.answers import say, tools, write_json
+from tests.kit.chunks import Json, dump, error
+from tests.kit.connection import Connection, Received
+from tests.kit.faults import endless
+from tests.kit.server import Server
+from tests.kit.upstream import Upstream
+from tests.peers.install import PLACE
+
+HERE = Path(__file__).resolve().parent
+PATIENCE = 15.0
+"""Seconds for one case; the slowest takes two."""
+
+CONFIG = """
+[auth.keys]
+ada = "env:ADA_KEY"
+
+[models.script]
+spec = "scripted:{script}"
+[models.mirror]
+spec = "openai:mirror"
+base_url = "{mirror}"
+[models.faulty]
+spec = "openai:faulty"
+base_url = "{faulty}"
+tries = 1
+[models.limping]
+spec = "openai:limping"
+base_url = "{mirror}"
+tries = 1
+[models.endless]
+spec = "openai:endless"
+base_url = "{endless}"
+
+[assistants.default]
+model = "script"
+tools = ["plant:TOOLS"]
+[assistants.mirror]
+model = "mirror"
+system = "Be brief."
+tools = ["plant:add"]
+[assistants.faulty]
+model = "faulty"
+[assistants.limping]
+model = "limping"
+[assistants.endless]
+model = "endless"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one client saw of all cases, and what happened on the server meanwhile."""
+
+    version: str
+    cases: dict[str, Json]
+    ledger: tuple[str, ...]
+    notes: str
+    """What the client wrote to its user's console besides."""
+
+    def turns(self, case: str, mode: str = "stream") -> list[Json]:
+        found: list[Json] = self.cases[f"{case} {mode}"]["turns"]
+        return found
+
+    def booked(self, what: str) -> int:
+        """How often the tool with the side effect really ran for this case."""
+        return sum(what in line for line in self.ledger)
+
+
+def command(name: str) -> list[str]:
+    home = PLACE / name
+    if (driver := HERE / name / "drive.py").is_file():
+        return [str(home / "bin" / "python"), str(driver)]
+    # Node looks for packages beside the program, not where it was started.
+    return ["node", shutil.copy(HERE / name / "drive.mjs", home)]
+
+
+async def see(name: str, cases: Iterable[str]) -> Seen:
+    async with Upstream() as mirror, Upstream() as faulty, Upstream() as leaving:
+        mirror.reply, leaving.reply = Mirror(), endless(rate=50)
+        config = CONFIG.format(
+            script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url
+        )
+        env = {"ADA_KEY": "ada-key", "PYTHONPATH": str(HERE)}
+        async with Server(config=config, env=env) as server:
+            async with started([*command(name), server.url], server.folder / "notes") as client:
+                version = (await client.reply("start"))["version"]
+                seen = {case: await client.drive(case, leaving) for case in cases}
+            ledger = server.folder / "ledger"
+            lines = ledger.read_text("utf-8").splitlines() if ledger.exists() else []
+            return Seen(version, seen, tuple(lines), client.said)
+
+
+class Client:
+    """The process of a real client: a line in, a line out."""
+
+    def __init__(self, process: Process, notes: Path) -> None:
+        self.process = process
+        self.notes = notes
+
+    async def drive(self, case: str, leaving: Upstream) -> Json:
+        """One case. A client that leaves does so while its upstream speaks, and that must then be closed."""
+        await self.tell(case)
+        if not case.startswith("leave"):
+            return await self.reply(case)
+        count = len(leaving.requests) + 1
+        await leaving.received(count, within=PATIENCE)
+        await self.tell("now")
+        answer = await self.reply(case)
+        await leaving.all_closed(count, within=5)
+        return answer
+
+    async def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        await self.process.stdin.drain()
+
+    async def reply(self, case: str) -> Json:
+        assert self.process.stdout is not None
+        try:
+            line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
+        except TimeoutError:
+            raise AssertionError(f"the client hangs in {case!r}\n{self.said}") from None
+        assert line, f"the client died in {case!r}\n{self.said}"
+        found: Json = json.loads(line)
+        return found
+
+    @property
+    def said(self) -> str:
+        return self.notes.read_text("utf-8")
+
+    async def stop(self) -> None:
+        """The end of its input ends it; one that hangs in a case is killed."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), 5)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def started(line: list[str], notes: Path) -> AsyncIterator[Client]:
+    kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
+    with notes.open("wb") as said:
+        process = await asyncio.create_subprocess_exec(
+            *line, stdin=PIPE, stdout=PIPE, stderr=said, env=kept, limit=1 << 20
+        )
+    client = Client(process, notes)
+    try:
+        yield client
+    finally:
+        await client.stop()
+
+
+class Mirror:
+    """A model that answers with what it was sent, so that the client sees what the model saw."""
+
+    def __init__(self) -> None:
+        self.limped: set[str] = set()
+
+    async def __call__(self, connection: Connection, request: Received) -> None:
+        last = request.last_user_text()
+        answered = request.messages[-1]["role"] == "tool"
+        if last.startswith("limp") and last not in self.limped:
+            self.limped.add(last)
+            await write_json(connection, 503, error("busy", "busy"))
+        elif last == "mixed" and not answered:
+            calls = (("add", '{"a": 2, "b": 3}'), ("locate", '{"detail": "low"}'))
+            await tools(*calls)(connection, request)
+        else:
+            await say([dump(mirrored(request)).decode()])(connection, request)
+
+
+def mirrored(request: Received) -> Any:
+    names = {
+        call["id"]: call["function"]["name"]
+        for message in request.messages
+        for call in message.get("tool_calls") or ()
+    }
+    messages = [[m["role"], m.get("content"), names.get(m.get("tool_call_id"))] for m in request.messages]
+    rest = {k: v for k, v in request.json.items() if k in ("temperature", "seed", "parallel_tool_calls")}
+    return {"messages": messages, **rest}
