@@ -94,18 +94,25 @@ def test_what_cannot_be_loaded_says_why(folder: Path, target: str, said: str) ->
     assert said in caught.value.message
 
 
-def test_the_working_folder_is_importable_but_shadows_nothing(folder: Path) -> None:
+def test_the_working_folder_is_importable_but_shadows_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A module that is already imported would be found whatever the order of the folders.
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     (folder / "mine.py").write_text("class Box:\n    value = 7\n")
-    (folder / "json.py").write_text("raise RuntimeError('shadowed')\n")
+    (folder / "colorsys.py").write_text("raise RuntimeError('shadowed')\n")
     assert registry.load("mine:Box.value") == 7
-    assert callable(registry.load("json:loads"))
+    assert callable(registry.load("colorsys:rgb_to_hsv"))
 
 
 def test_a_secret_option_reaches_the_model_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
-    monkeypatch.setattr(
-        "rightseat.models.scripted.model", lambda name, options: seen.update(options) or name, raising=True
-    )
+
+    def model(name: str, options: dict[str, Any]) -> Scripted:
+        seen.update(options)
+        return Scripted.__new__(Scripted)
+
+    monkeypatch.setattr("rightseat.models.scripted.model", model)
     registry.model("scripted:x", {"api_key": Secret("k"), "headers": {"X": Secret("h")}, "tries": 2})
     assert seen == {"api_key": "k", "headers": {"X": "h"}, "tries": 2}
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from rightseat.auth import LOCAL, Authenticator
-from rightseat.door import Door, Request, Route, retry_header, whole
+from rightseat.door import REQUEST, Door, Request, Route, retry_header, whole
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.guard import Guard, Policy
 from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
@@ -55,6 +55,7 @@ class App:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         given = headers.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        REQUEST.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
         door = self.table.door(path_of(scope))
         try:
@@ -168,10 +169,10 @@ def refuse(error: RightseatError) -> Reply:
 def mount(app: Any, runtime: Runtime, prefix: str = "", **options: Any) -> App:
     """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's."""
     from rightseat.config import ServerSettings
-    from rightseat.registry import find, names
+    from rightseat.registry import every
 
     # The app around us answers to its own hosts and knows which.
     settings = ServerSettings(**{"hosts": ("*",), **options})
-    ours = App(runtime, settings, [find("doors", name) for name in names("doors")])
+    ours = App(runtime, settings, every("doors"))
     app.mount(prefix, ours)
     return ours

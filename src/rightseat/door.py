@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +27,8 @@ SSE = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+# Of the request that is being answered, for the log.
+REQUEST: ContextVar[str] = ContextVar("request", default="")
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 

@@ -93,7 +93,10 @@ async def fetch(url: str) -> bytes:
 
     timeout = aiohttp.ClientTimeout(total=5)
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url, allow_redirects=False) as reply:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url, allow_redirects=False) as reply,
+        ):
             if reply.status != 200:
                 raise OSError(f"{reply.status}")
             return await reply.content.read(1 << 20)

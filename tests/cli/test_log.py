@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from rightseat.cli import log
+from rightseat.door import REQUEST
+from rightseat.secret import Secret
 
 NAMES = ("", "uvicorn", "uvicorn.error", "asyncio")
 
@@ -32,7 +34,9 @@ def _state(logger: logging.Logger) -> tuple[list[logging.Handler], int, bool]:
 def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
     log.configure("json", "info")
     logger = logging.getLogger("rightseat.x")
-    logger.info("two\nlines %s", "ü", extra={"request_id": "r1"})
+    token = REQUEST.set("r1")
+    logger.info("two\nlines %s", "ü")
+    REQUEST.reset(token)
     try:
         raise ValueError("boom")
     except ValueError:
@@ -46,10 +50,25 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_console_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
     log.configure("console", "info")
-    logging.getLogger("rightseat.x").warning("a\r\n12:00:00 forged\x1b[2J\u2028", extra={"request_id": "r1"})
+    token = REQUEST.set("r1")
+    logging.getLogger("rightseat.x").warning("a\r\n12:00:00 forged\x1b[2J\u2028")
+    REQUEST.reset(token)
     lines = capsys.readouterr().err.split("\n")
     assert len(lines) == 2
     assert "warning rightseat.x [r1] a\\r\\n12:00:00 forged\\x1b[2J\\u2028" in lines[0]
+
+
+@pytest.mark.parametrize("kind", ["json", "console"])
+def test_a_known_secret_never_shows(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure(kind, "info")
+    key = Secret("sk-canary-123").reveal()
+    try:
+        raise ValueError(f"cannot use {key}")
+    except ValueError:
+        logging.getLogger("rightseat.x").exception("with %s", key)
+    text = capsys.readouterr().err
+    assert "sk-canary-123" not in text
+    assert text.count("***") >= 2
 
 
 def test_uvicorn_speaks_through_it_and_only_when_it_matters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
 import time
 from pathlib import Path
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rightseat.cli.server import Watch
-from rightseat.errors import ConfigError
 from tests.cli.conftest import Serve, Serving, script
 
 LONG = "one two three four five six seven eight nine ten"
@@ -170,11 +172,25 @@ async def test_a_reload_takes_keys_away(
         assert b" 401 " in await serving.raw(ask)
 
 
-async def test_jwt_is_refused_rather_than_ignored(serve: Serve) -> None:
-    jwt = '[auth.jwt]\nissuer = "i"\naudience = "a"\njwks = "https://example.org/jwks"\n'
-    with pytest.raises(ConfigError, match=r"auth\.jwt"):
-        async with serve(jwt):
-            pass
+async def test_a_configured_jwt_is_asked_for(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = Ed25519PrivateKey.generate()
+    public = json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(private.public_key()))
+
+    async def fetch(url: str) -> bytes:
+        return json.dumps({"keys": [public | {"kid": "k", "alg": "EdDSA"}]}).encode()
+
+    monkeypatch.setattr("rightseat.cli.service.fetch", fetch)
+    table = '[auth.jwt]\nissuer = "i"\naudience = "a"\njwks = "https://id.invalid/jwks"\n'
+    claims = {"iss": "i", "aud": "a", "sub": "ada", "exp": time.time() + 60}
+    async with serve(script(tmp_path, "hello") + table) as serving:
+        ask = serving.say("go")
+        assert b" 401 " in await serving.raw(ask)
+        for audience, status in (("a", b" 200 "), ("other", b" 401 ")):
+            token = jwt.encode(claims | {"aud": audience}, private, "EdDSA", headers={"kid": "k"})
+            carried = f"Authorization: Bearer {token}\r\nHost:".encode()
+            assert status in await serving.raw(ask.replace(b"Host:", carried))
 
 
 def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:

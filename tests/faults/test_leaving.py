@@ -287,6 +287,16 @@ async def test_half_a_pipeline_is_forgotten(stage: Stage) -> None:
         await stage.abandoned(stage.upstream.requests[before:], left)
 
 
+async def test_a_pipeline_is_answered_in_order(stage: Stage) -> None:
+    async with stage.nothing_left(), Client(stage.server.url) as client:
+        await STREAMED.send(client, "hello")
+        await client.send(request("GET", "/health") + request("GET", "/ready") + request("GET", "/none"))
+        assert (await STREAMED.outcome(client)).text == "w0 w1 w2"
+        for status in (200, 200, 404):
+            assert (await client.head()).status == status
+            await client.body()
+
+
 async def test_the_watch_for_leaving_is_what_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard removed: without it a reply is not closed when its client has left."""
 

@@ -12,17 +12,26 @@ from tests.peers.install import InstallError, install
 @pytest.fixture(scope="session")
 def watch(driven: Callable[[str, str], None]) -> Callable[[str, tuple[str, ...]], rig.Seen]:
     """Drives a client through its cases on the first call, and only then."""
-    known: dict[str, rig.Seen] = {}
+    known: dict[str, rig.Seen | InstallError | AssertionError] = {}
+
+    def look(name: str, cases: tuple[str, ...]) -> rig.Seen | InstallError | AssertionError:
+        try:
+            install(name)
+            seen = asyncio.run(rig.see(name, cases))
+        except (InstallError, AssertionError) as error:
+            return error
+        driven(name, seen.version)
+        return seen
 
     def seen(name: str, cases: tuple[str, ...]) -> rig.Seen:
         if name not in known:
-            try:
-                install(name)
-            except InstallError as error:
-                # `make test` is red all the same: it counts the clients that were driven.
-                pytest.skip(f"could not install {name}: {error}")
-            known[name] = asyncio.run(rig.see(name, cases))
-            driven(name, known[name].version)
-        return known[name]
+            known[name] = look(name, cases)
+        found = known[name]
+        if isinstance(found, InstallError):
+            # `make test` is red all the same: it counts the clients that were driven.
+            pytest.skip(f"could not install {name}: {found}")
+        if isinstance(found, AssertionError):
+            pytest.fail(f"{name}: {found}", pytrace=False)
+        return found
 
     return seen

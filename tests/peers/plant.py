@@ -1,5 +1,6 @@
 """The tools of the server that real clients drive. What must happen once is a line in the file `ledger`."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -41,6 +42,8 @@ async def trip(name: str, ctx: ToolContext) -> AsyncIterator[Event | Result | Pa
     if not ctx.answers:
         yield StepStart("plan")
         yield StateSnapshot({"planned": name})
+        # Two trips of one turn are inside this step at the same time.
+        await asyncio.sleep(0.02)
         yield StepEnd("plan")
         yield Pause((Ask("Which city?"),), state={"planned": name})
         return

@@ -8,11 +8,10 @@ import re
 import sys
 from datetime import UTC, datetime
 
+from rightseat.door import REQUEST
+from rightseat.secret import mask
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
-def _request(record: logging.LogRecord) -> str:
-    return str(getattr(record, "request_id", "") or "")
 
 
 class Console(logging.Formatter):
@@ -20,9 +19,10 @@ class Console(logging.Formatter):
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         # A client's line break must not write a log line of its own; ours, in tracebacks, stay.
         message = _CONTROL.sub(lambda found: repr(found[0])[1:-1], record.getMessage())
-        request = f" [{_request(record)}]" if _request(record) else ""
+        request = f" [{REQUEST.get()}]" if REQUEST.get() else ""
         line = f"{time} {record.levelname.lower():<7} {record.name}{request} {message}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        # Masked last: a secret may also stand in somebody's traceback.
+        return mask(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 class JsonLines(logging.Formatter):
@@ -33,11 +33,11 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if request := _request(record):
+        if request := REQUEST.get():
             line["request_id"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+        return mask(json.dumps(line))
 
 
 def configure(kind: str, level: str) -> None:

@@ -12,10 +12,10 @@ from rightseat.app import App
 from rightseat.auth import Authenticator
 from rightseat.cli.listen import protect
 from rightseat.config import Config
-from rightseat.errors import ConfigError
 from rightseat.guard import Guard
 from rightseat.pump import Pace
 from rightseat.runtime import Runtime
+from rightseat.tokens import Tokens, fetch
 
 log = logging.getLogger("rightseat.server")
 
@@ -25,10 +25,8 @@ def pace(config: Config) -> Pace:
 
 
 def authenticator(config: Config) -> Authenticator:
-    if config.auth.jwt is not None:
-        # Read, checked and then not enforced would be an open server that looks closed.
-        raise ConfigError("[auth.jwt] is not available in this version. Use [auth.keys] or proxy_header.")
-    return Authenticator(config.auth)
+    jwt = config.auth.jwt
+    return Authenticator(config.auth, Tokens(jwt, fetch) if jwt else None)
 
 
 def build(config: Config) -> App:

@@ -76,8 +76,6 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
 
 class LimitSettings(Struct, frozen=True, kw_only=True):
     run_seconds: Seconds = 600
-    threads: Count = 16
-    """Tool threads that may hang before new calls of plain functions are refused."""
 
 
 class Config(Struct, frozen=True, kw_only=True):

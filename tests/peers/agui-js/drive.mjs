@@ -146,6 +146,24 @@ async function roles(talk) {
   await talk.say("five", { context: [{ description: "Page", value: "Cart" }] });
 }
 
+// A call that was cut stays in what the client keeps, and is posted again with the next message.
+async function half_call(talk) {
+  await say("cut shown", { tools: true })(talk);
+  const kept = talk.agent.messages;
+  talk.use("mirror").agent.setMessages(kept);
+  await talk.say("go on");
+}
+
+// The same answer from two windows at once.
+async function raced(talk) {
+  await say("book {0}")(talk);
+  const other = new Talk(talk.name);
+  other.agent = talk.agent.clone();
+  other.agent.pendingInterrupts = [...talk.agent.pendingInterrupts];
+  await Promise.all([talk.answer(yes), other.answer(yes)]);
+  talk.turns.push(...other.turns);
+}
+
 async function leave(talk) {
   talk.use("endless");
   let first;
@@ -158,8 +176,16 @@ async function leave(talk) {
   await run;
 }
 
+async function leave_waiting(talk) {
+  const run = talk.use("endless").say("wait");
+  await now();
+  talk.agent.abortRun();
+  await run;
+}
+
 const CASES = {
   text: say("hello"),
+  paced: say("slowly"),
   server_tool: say("sum"),
   client_tool: then(say("where am i", { tools: true }), give({ locate: "Oslo" })),
   mixed: then(say("mixed", { tools: true, model: "mirror" }), give({ locate: "Oslo" })),
@@ -177,6 +203,7 @@ const CASES = {
   cancelled: then(say("book {0}"), answer(cancelled)),
   approved_twice: then(say("book {0}"), answer(yes), again),
   unanswered: then(say("book {0}"), say("hello")),
+  raced,
   flow: then(say("trip {0}"), answer(value("Oslo"))),
   asked_twice: then(say("trip {0}"), answer(value("Oslo")), again),
   twins: then(say("twins {0}"), answer(value("Oslo"), value("Rome"))),
@@ -198,12 +225,14 @@ const CASES = {
   truncated: say("fault-eof", { model: "faulty" }),
   upstream_401: say("fault-401", { model: "faulty" }),
   upstream_429: say("fault-429", { model: "faulty" }),
+  half_call,
   roles,
   wrong_key: (talk) => talk.use("default", { authorization: "Bearer wrong" }).say("hello"),
   no_key: (talk) => talk.use("default", {}).say("hello"),
   no_such_agent: say("hello", { model: "nobody" }),
   nothing: (talk) => talk.run(),
   leave,
+  leave_waiting,
 };
 
 console.log(JSON.stringify({ version }));

@@ -217,14 +217,24 @@ async function leave(talk) {
   }
 }
 
-async function leaveWhole(talk) {
+async function leaveWaiting(talk) {
   const controller = new AbortController();
+  const question = { model: "endless", messages: [{ role: "user", content: "wait" }] };
   const answer = talk.client.chat.completions
-    .create({ model: "endless", messages: [{ role: "user", content: "go" }] }, { signal: controller.signal })
+    .create({ ...question, stream: talk.mode === "stream" }, { signal: controller.signal })
     .catch((error) => error);
   await now();
   controller.abort();
   talk.turns.push({ ended: (await answer).constructor.name });
+}
+
+// The same answer from two windows at once.
+async function raced(talk) {
+  await say(["book {0}"])(talk);
+  const other = new Talk("raced", talk.mode);
+  other.messages = [...talk.messages];
+  await Promise.all([talk.say("yes"), other.say("yes")]);
+  talk.turns.push(...other.turns);
 }
 
 const CASES = {
@@ -242,8 +252,10 @@ const CASES = {
   denied: say(["book {0}", "no"]),
   evaded: say(["book {0}", "hello", "yes"]),
   approved_twice: then(say(["book {0}", "yes"]), again),
+  raced,
   flow: say(["trip {0}", "Oslo"]),
   asked_twice: then(say(["trip {0}", "Oslo"]), again),
+  twins: say(["twins {0}", "Oslo", "Rome"]),
   wrong_type: say(["wrong type"]),
   wrong_json: say(["wrong json"]),
   wrong_client: say(["wrong client"], { tools: true }),
@@ -283,7 +295,7 @@ const CASES = {
   chunks,
   models,
   leave,
-  leave_whole: leaveWhole,
+  leave_waiting: leaveWaiting,
 };
 
 console.log(JSON.stringify({ version }));

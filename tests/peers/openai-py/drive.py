@@ -9,6 +9,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 # Installed in this client's own environment only, so the project's type checker cannot know it.
@@ -45,7 +46,9 @@ def seen(completion: Any) -> Json:
         "calls": calls,
         "finish": choice.finish_reason,
         "model": completion.model,
-        "usage": None if usage is None else [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
+        "usage": None
+        if usage is None
+        else [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
     }
 
 
@@ -68,7 +71,7 @@ class Talk:
 
     def __init__(self, url: str, case: str, mode: str) -> None:
         self.client = openai.OpenAI(base_url=f"{url}/v1", api_key="ada-key", max_retries=0)
-        self.case, self.mode, self.model = case, mode, "default"
+        self.url, self.case, self.mode, self.model = url, case, mode, "default"
         self.messages: list[Json] = []
         self.turns: list[Json] = []
         self.options: Json = {}
@@ -104,9 +107,7 @@ class Talk:
         self.turns.append({**seen(completion), "done": done})
 
     def whole(self) -> Any:
-        return self.client.chat.completions.create(
-            model=self.model, messages=self.messages, **self.options
-        )
+        return self.client.chat.completions.create(model=self.model, messages=self.messages, **self.options)
 
     def stream(self, heard: list[str], done: list[str]) -> Any:
         """`done` are the calls that the client tells its user are complete: time to run them."""
@@ -220,6 +221,25 @@ def models(talk: Talk) -> None:
     talk.turns = [{"id": model.id, "object": model.object} for model in talk.client.models.list()]
 
 
+def raced(talk: Talk) -> None:
+    """The same answer from two windows at once."""
+    say("book {0}")(talk)
+    other = Talk(talk.url, talk.case, talk.mode)
+    other.messages = list(talk.messages)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda window: window.say("yes"), (talk, other)))
+    other.client.close()
+    talk.turns += other.turns
+
+
+def keep_alive(talk: Talk) -> None:
+    """The bytes below the client: was there anything in them that it had to pass over?"""
+    raw = talk.client.chat.completions.with_streaming_response.create
+    with raw(model="default", messages=[{"role": "user", "content": "slowly"}], stream=True) as response:
+        lines = list(response.iter_lines())
+    talk.turns = [{"comments": sum(line.startswith(":") for line in lines)}]
+
+
 def leave(talk: Talk) -> None:
     """Close the stream after its first token, once the other side says `now`."""
     stream = talk.client.chat.completions.create(
@@ -231,13 +251,15 @@ def leave(talk: Talk) -> None:
     talk.turns = [{"first": first}]
 
 
-def leave_whole(talk: Talk) -> None:
-    """Cancel the task that waits for a whole answer."""
+def leave_waiting(talk: Talk) -> None:
+    """Cancel the task that waits for the first word, or for the whole answer."""
 
     async def run() -> str:
         client = openai.AsyncOpenAI(base_url=talk.client.base_url, api_key="ada-key", max_retries=0)
-        question = [{"role": "user", "content": "go"}]
-        task = asyncio.ensure_future(client.chat.completions.create(model="endless", messages=question))
+        question = [{"role": "user", "content": "wait"}]
+        create = client.chat.completions.create
+        answer = create(model="endless", messages=question, stream=talk.mode == "stream")
+        task = asyncio.ensure_future(answer)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
         task.cancel()
         (ended,) = await asyncio.gather(task, return_exceptions=True)
@@ -262,8 +284,10 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "denied": say("book {0}", "no"),
     "evaded": say("book {0}", "hello", "yes"),
     "approved_twice": approved_twice,
+    "raced": raced,
     "flow": say("trip {0}", "Oslo"),
     "asked_twice": asked_twice,
+    "twins": say("twins {0}", "Oslo", "Rome"),
     "wrong_type": say("wrong type"),
     "wrong_json": say("wrong json"),
     "wrong_client": say("wrong client", tools=True),
@@ -287,10 +311,11 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "no_such_model": say("hello", model="nobody"),
     "bad_request": bad_request,
     "retried": retried,
+    "keep_alive": keep_alive,
     "chunks": chunks,
     "models": models,
     "leave": leave,
-    "leave_whole": leave_whole,
+    "leave_waiting": leave_waiting,
 }
 
 

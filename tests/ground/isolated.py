@@ -1,0 +1,71 @@
+"""Tools for the isolated children of test_isolate.py: each does one thing that may go wrong."""
+
+import asyncio
+import os
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+from rightseat.function import tool
+from rightseat.tools import Result
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+
+def day(when: datetime) -> str:
+    return f"{when:%A}"
+
+
+async def later(text: str) -> str:
+    await asyncio.sleep(0)
+    return text
+
+
+def fails(message: str) -> None:
+    raise ValueError(message)
+
+
+def prints() -> str:
+    print('{"value": "a lie"}')
+    sys.stdout.flush()
+    os.write(1, b"and past Python\n")
+    return "truth"
+
+
+def hangs(file: str) -> None:
+    """Hangs once its pid is on record."""
+    Path(file).with_suffix(".new").write_text(str(os.getpid()), "utf-8")
+    Path(file).with_suffix(".new").rename(file)
+    while True:
+        time.sleep(60)
+
+
+def crashes() -> None:
+    os._exit(7)
+
+
+def odd() -> object:
+    return {"a": object, "n": 1}
+
+
+def handed() -> Result:
+    return Result("no", failed=True)
+
+
+class Shed:
+    @staticmethod
+    def inside() -> str:
+        return "in a class"
+
+
+@tool(isolate=True)
+def decorated(a: int) -> int:
+    """Doubles."""
+    return 2 * a

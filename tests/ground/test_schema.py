@@ -1,0 +1,177 @@
+"""JSON Schema checks: problems in words, and schemas of strangers that must not hurt."""
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import schema
+from rightseat.errors import CallerError
+from rightseat.schema import MAX_BYTES, MAX_CACHED, MAX_DEPTH, checker, depth
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "minimum": 1},
+        "b": {"type": "array", "items": {"type": "object", "required": ["c"]}},
+    },
+    "required": ["a"],
+}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """A schema of exactly so many levels."""
+    found: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        found = {"not": found}
+    return found
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, list[str]]]:
+    """A server that gives a schema to whoever asks, and who asked."""
+    paths: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"true")
+
+        def log_message(self, *args: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/s.json", paths
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"a": 1}, None),
+        ({"a": 1, "b": [{"c": 1}]}, None),
+        ({}, 'value: "a" is a required property'),
+        ({"a": "x"}, 'a: "x" is not of type "integer"'),
+        ({"a": 0}, "a: 0 is less than the minimum of 1"),
+        ({"a": 1, "b": [{"c": 1}, {}]}, 'b[1]: "c" is a required property'),
+        ([], 'value: [] is not of type "object"'),
+    ],
+)
+def test_a_problem_is_said_with_its_place(value: Any, words: str | None) -> None:
+    assert checker(FORM).problem(value) == words
+
+
+def test_at_most_three_problems_and_none_of_them_endless() -> None:
+    rule = {"type": "array", "items": {"type": "string", "maxLength": 1}}
+    words = checker(rule).problem(["x" * 10_000] * 9)
+    assert words is not None
+    assert words.count("; ") == 2
+    assert len(words) < 700
+
+
+def test_formats_are_a_note_and_no_rule() -> None:
+    assert checker({"type": "string", "format": "date-time"}).problem("soon") is None
+
+
+@pytest.mark.parametrize("bad", [{"type": "strin"}, {"properties": 3}, {"pattern": "("}, {"minimum": "1"}])
+def test_a_schema_that_is_none_is_the_callers_fault(bad: dict[str, Any]) -> None:
+    with pytest.raises(CallerError, match="Not a valid JSON Schema") as caught:
+        checker(bad)
+    assert len(caught.value.message) < 300
+    assert "\n" not in caught.value.message
+
+
+def test_size_is_capped() -> None:
+    def sized(size: int) -> dict[str, Any]:
+        return {"description": "x" * (size - len('{"description":""}'))}
+
+    assert checker(sized(MAX_BYTES)).problem(1) is None
+    with pytest.raises(CallerError, match=f"{MAX_BYTES + 1} bytes"):
+        checker(sized(MAX_BYTES + 1))
+
+
+def test_depth_is_capped() -> None:
+    assert depth(nested(MAX_DEPTH)) == MAX_DEPTH
+    checker(nested(MAX_DEPTH))
+    for levels in (MAX_DEPTH + 1, 5_000, 100_000):
+        deep = nested(levels)
+        with pytest.raises(CallerError, match="deeper than 64"):
+            checker(deep)
+        while deep:  # taken apart by hand: freeing it in one go would go as deep
+            deep = deep.pop("not")
+
+
+def test_breadth_is_not_depth() -> None:
+    assert depth({"enum": list(range(10_000))}) == 3
+
+
+def test_remote_references_are_refused_without_a_fetch(asked: tuple[str, list[str]]) -> None:
+    url, paths = asked
+    for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$schema": url}):
+        with pytest.raises(CallerError):
+            checker(bad)
+    assert paths == []
+
+
+def test_file_references_are_refused_without_a_look(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"type": "integer"}', "utf-8")
+    with pytest.raises(CallerError):
+        checker({"$ref": (tmp_path / "s.json").as_uri()})
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "^(?=(a+)+$)(a|a)*b", r"^(a*)*\1$"])
+def test_a_pattern_that_backtracks_does_not_hang(pattern: str) -> None:
+    check = checker({"type": "string", "pattern": pattern})
+    begun = time.process_time()
+    assert check.problem("a" * 5_000 + "!") is not None
+    assert time.process_time() - begun < 5
+
+
+def test_a_good_pattern_still_fits() -> None:
+    assert checker({"pattern": "^(a+)+$"}).problem("aaa") is None
+
+
+TREE: dict[str, Any] = {
+    "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+    "$ref": "#/$defs/node",
+}
+
+
+def test_a_recursive_schema_is_followed() -> None:
+    assert checker(TREE).problem({"next": {"next": {}}}) is None
+    words = checker(TREE).problem({"next": {"next": 3}})
+    assert words == 'next.next: 3 is not of type "object"'
+
+
+@pytest.mark.parametrize("loop", [{"$ref": "#"}, {"allOf": [{"$ref": "#"}]}])
+def test_a_schema_that_is_only_itself_ends(loop: dict[str, Any]) -> None:
+    assert checker(loop).problem({"a": 1}) is None
+
+
+def test_the_cache_is_bounded_and_drops_what_was_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = type(schema._cache)()
+    monkeypatch.setattr(schema, "_cache", cache)
+    first, second = checker({"const": 0}), checker({"const": 1})
+    for number in range(2, MAX_CACHED):
+        checker({"const": number})
+    assert checker({"const": 0}) is first
+    checker({"const": "one more"})
+    assert len(cache) == MAX_CACHED
+    assert checker({"const": 0}) is first
+    assert checker({"const": 1}) is not second
+
+
+def test_a_bad_schema_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = type(schema._cache)()
+    monkeypatch.setattr(schema, "_cache", cache)
+    with pytest.raises(CallerError):
+        checker({"type": "strin"})
+    assert len(cache) == 0

@@ -1,0 +1,69 @@
+"""The same application in this process, so that a guard can be taken away and the test be seen to go red."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rightseat import Runtime, registry
+from rightseat.app import App
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, ServerSettings
+from rightseat.door import Door
+from rightseat.models.scripted import Scripted, load
+from rightseat.prompt import Model
+from rightseat.secret import Secret
+from tests.security.conftest import ALICE, BOB
+
+SCRIPT = json.dumps({"turns": [{"when": {}, "say": "w0 w1 w2"}]})
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def app(*, doors: Iterable[Door] = (), keys: bool = True, model: Model | None = None, **settings: Any) -> App:
+    auth = AuthSettings(keys={"alice": Secret(ALICE), "bob": Secret(BOB)} if keys else {})
+    runtime = Runtime(model=model or Scripted(load(SCRIPT, "here")))
+    every = [*registry.every("doors"), *doors]
+    return App(runtime, ServerSettings(**settings), every, authenticate=Authenticator(auth))
+
+
+async def call(
+    app: App,
+    method: str,
+    target: str,
+    headers: Iterable[tuple[str, str]] = (),
+    body: bytes = b"",
+    host: str = "localhost",
+) -> Answer:
+    """One request as uvicorn would hand it over; an exception of the app is what uvicorn makes a 500 of."""
+    path, _, query = target.partition("?")
+    given = [("host", host), ("content-length", str(len(body))), *headers]
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given],
+        "client": ("127.0.0.1", 1),
+    }
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if waiting:
+            return waiting.pop()
+        return await asyncio.get_running_loop().create_future()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    (start,) = [message for message in sent if message["type"] == "http.response.start"]
+    found = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
+    return Answer(start["status"], found, b"".join(message.get("body", b"") for message in sent))

@@ -1,0 +1,251 @@
+"""Every route × method × carrier of a credential gives one verdict (rows 2, 14, 15)."""
+
+import ast
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from rightseat.app import App, Table
+from rightseat.auth import LOCAL, Authenticator
+from rightseat.door import Door, Request, Route, whole
+from rightseat.pump import Reply
+from tests.kit.client import Client, Head
+from tests.security import inside
+from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# The only routes that anyone may ask before having a key. A new one is added here by hand, with a reason.
+OPEN = {("GET", "/health"), ("GET", "/ready")}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+SQL = "' OR 1=1--"
+
+Headers = list[tuple[str, str]]
+Ask = Callable[[str, str, Headers], Awaitable[int]]
+
+GOOD: dict[str, Headers] = {
+    "bearer": [("Authorization", f"Bearer {ALICE}")],
+    "bearer in small letters": [("authorization", f"bearer {ALICE}")],
+    "bearer shouted": [("AUTHORIZATION", f"BEARER   {ALICE}")],
+    "key alone": [("Authorization", ALICE)],
+    "x-api-key": [("X-Api-Key", ALICE)],
+    "x-api-key with a scheme": [("x-api-key", f"Bearer {ALICE}")],
+    "both the same": [("Authorization", f"Bearer {ALICE}"), ("X-Api-Key", ALICE)],
+    "another's": [("X-Api-Key", BOB)],
+}
+BAD: dict[str, Headers] = {
+    "nothing": [],
+    "empty": [("Authorization", ""), ("X-Api-Key", "")],
+    "scheme alone": [("Authorization", "Bearer ")],
+    "wrong bearer": [("Authorization", f"Bearer {WRONG}")],
+    "wrong x-api-key": [("X-Api-Key", WRONG)],
+    "longer": [("X-Api-Key", ALICE + "x")],
+    "shorter": [("X-Api-Key", ALICE[:-1])],
+    "other case": [("X-Api-Key", ALICE.upper())],
+    "basic": [("Authorization", f"Basic {ALICE}")],
+    "two people": [("Authorization", f"Bearer {ALICE}"), ("X-Api-Key", BOB)],
+    "right and wrong": [("Authorization", f"Bearer {ALICE}"), ("X-Api-Key", WRONG)],
+    "wrong, then right in one header": [("X-Api-Key", WRONG), ("X-Api-Key", ALICE)],
+    "right, then wrong in one header": [("X-Api-Key", ALICE), ("X-Api-Key", WRONG)],
+    "cookie": [("Cookie", f"key={ALICE}; session={COOKIE}")],
+    "proxy header": [
+        ("X-Forwarded-User", "alice"),
+        ("X-Forwarded-For", "127.0.0.1"),
+        ("Remote-User", "alice"),
+    ],
+    "sql": [("X-Api-Key", SQL)],
+    "sql in a bearer": [("Authorization", f"Bearer {SQL}")],
+    "name instead of key": [("X-Api-Key", "alice")],
+    "umlauts": [("X-Api-Key", "schl\xfcssel")],
+    "long": [("X-Api-Key", "k" * 40_000)],
+}
+
+
+def table() -> Table:
+    return inside.app().table
+
+
+def path_of(route: Route) -> str:
+    return re.sub(r"\{\w+\}", "default", route.path)
+
+
+def open_routes(table: Table) -> set[tuple[str, str]]:
+    return {(route.method, route.path) for _, route, _ in table.routes if route.open}
+
+
+async def problems(table: Table, ask: Ask) -> list[str]:
+    """Whatever differs from the one rule: without a good key 401, with one never 401 or 403."""
+    found = []
+    served: dict[str, set[str]] = {}
+    for _, route, _ in table.routes:
+        served.setdefault(path_of(route), set()).add(route.method)
+    for path, methods in served.items():
+        for method in METHODS:
+            known = method in methods or (method == "HEAD" and "GET" in methods)
+            free = ("GET" if method == "HEAD" else method, path) in OPEN
+            bad = {name: await ask(method, path, headers) for name, headers in BAD.items()}
+            good = {name: await ask(method, path, headers) for name, headers in GOOD.items()}
+            if not known:
+                expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
+            elif free:
+                expected = set(bad.values()) == set(good.values()) == {200}
+            else:
+                expected = set(bad.values()) == {401} and len(set(good.values())) == 1
+                expected = expected and not set(good.values()) & {401, 403, 500}
+            if not expected or len(set(bad.values())) != 1:
+                found.append(f"{method} {path}: without a key {bad}, with one {good}")
+    return found
+
+
+async def test_only_the_listed_routes_are_open() -> None:
+    assert open_routes(table()) == OPEN
+
+
+async def test_every_route_every_carrier_over_the_socket(stage: Stage) -> None:
+    async def ask(method: str, path: str, headers: Headers) -> int:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n{lines}\r\n"
+        return (await stage.raw(head.encode("latin-1")) if method != "HEAD" else await bare(stage, head))[
+            0
+        ].status
+
+    assert await problems(table(), ask) == []
+    await stage.works()
+
+
+async def bare(stage: Stage, head: str) -> tuple[Head, bytes]:
+    async with Client(stage.server.url) as client:
+        await client.send(head.encode("latin-1"))
+        return await client.head(), b""
+
+
+def asking(app: App) -> Ask:
+    async def ask(method: str, path: str, headers: Headers) -> int:
+        return (await inside.call(app, method, path, headers)).status
+
+    return ask
+
+
+async def test_every_route_every_carrier_inside() -> None:
+    app = inside.app()
+    assert await problems(app.table, asking(app)) == []
+
+
+async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def anyone(*_: object) -> object:
+        return LOCAL
+
+    monkeypatch.setattr(Authenticator, "__call__", anyone)
+    app = inside.app()
+    assert await problems(app.table, asking(app))
+
+
+async def test_a_route_added_without_auth_goes_red() -> None:
+    def answer(request: Request, host: object) -> Reply:
+        return whole(200, b"{}")
+
+    door = Door("new", (Route("GET", "/new", answer, open=True),), inside.app().table.doors[0].refuse, str)
+    app = inside.app(doors=[door])
+    assert open_routes(app.table) != OPEN
+    assert await problems(app.table, asking(app))
+
+
+@pytest.mark.parametrize("carrier", ["?key=", "?api_key=", "?access_token=", "?token="])
+async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
+    for key in (ALICE, QUERY):
+        head, _ = await stage.ask("GET", f"/v1/models{carrier}{key}")
+        assert head.status == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost/health?",
+        "localhost/health",
+        "x/health?",
+        "localhost#",
+        "localhost:80/ready?a=",
+        "a@localhost",
+    ],
+)
+async def test_a_host_is_no_path(stage: Stage, host: str) -> None:
+    for path in ("/v1/models", "/agui/default", "/v1/chat/completions"):
+        method = "GET" if path.endswith("models") else "POST"
+        head, _ = await stage.ask(method, path, host=host)
+        assert head.status in (400, 401, 403)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["//v1/models", "/health/../v1/models", "/health%2f..%2fv1/models", "/v1/models/", "/V1/models", "/v1%2fmodels",
+     "/v1/models;/health", "/health;/../v1/models", "http://localhost/v1/models", "/./v1/models"],
+)  # fmt: skip
+async def test_odd_spellings_of_a_path_open_nothing(stage: Stage, target: str) -> None:
+    head, body = await stage.ask("GET", target)
+    assert head.status in (400, 401, 404)
+    assert b'"data"' not in body
+
+
+@pytest.mark.parametrize("value", [SQL, "a b", "../x", "%00", "a\tb", "x" * 129, "é"])
+async def test_ids_in_headers_are_names_or_refused(stage: Stage, value: str) -> None:
+    asked = b'{"messages": [{"role": "user", "content": "hello"}]}'
+    for name in ("X-Thread-Id", "X-Request-Id"):
+        headers = {"X-Api-Key": ALICE, "Content-Type": "application/json", name: value}
+        head, _ = await stage.ask("POST", "/v1/chat/completions", headers, asked)
+        assert head.status == (400 if name == "X-Thread-Id" else 200)
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", head.headers["x-request-id"])
+
+
+@pytest.mark.parametrize("key", [b"\0", b"a\0b", b"k" * 1_000_000])
+async def test_keys_that_http_does_not_take(stage: Stage, key: bytes) -> None:
+    data = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + key + b"\r\n\r\n"
+    head, _ = await stage.raw(data)
+    assert head.status in (400, 401, 431)
+    await stage.works()
+
+
+async def test_ids_in_bodies_are_only_data(stage: Stage) -> None:
+    for odd in (SQL, "\0", "../../x", "x" * 200):
+        body = {
+            "threadId": odd,
+            "runId": odd,
+            "messages": [{"id": odd, "role": "user", "content": "hi", "name": odd}],
+        }
+        async with Client(stage.server.url) as client:
+            await client.post("/agui/default", body, {"X-Api-Key": ALICE})
+            assert (await client.head()).status == 200
+            first = await client.frame()
+            assert first is not None
+            assert (first.json["threadId"], first.json["runId"]) == (odd, odd)
+    await stage.works()
+
+
+def sql_by_hand(source: str) -> list[int]:
+    """Lines where a string with a SQL verb is put together from parts."""
+    verbs = re.compile(r"(?i)\b(select|insert|update|delete|create|drop|alter|pragma|attach)\b")
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        parts = (
+            node.values
+            if isinstance(node, ast.JoinedStr)
+            else [node.left]
+            if isinstance(node, ast.BinOp)
+            else []
+        )
+        texts = [
+            part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        ]
+        if any(verbs.search(text) for text in texts):
+            found.append(getattr(node, "lineno", 0))
+    return found
+
+
+async def test_stores_put_no_sql_together() -> None:
+    stores = Path(inside.registry.__file__).parents[1] / "stores"
+    files = list(stores.rglob("*.py"))
+    assert files
+    assert {file.name: sql_by_hand(file.read_text()) for file in files} == {file.name: [] for file in files}
+    assert sql_by_hand('x = f"select * from t where a = {b}"') == [1]
+    assert sql_by_hand('x = "DELETE FROM %s" % b') == [1]

@@ -1,0 +1,116 @@
+"""Signed tokens: only the issuer's, for us, in time; and its keys are asked for no more than needed."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from rightseat.auth import Authenticator
+from rightseat.config import JwtSettings
+from rightseat.errors import Unauthorized, Unavailable
+from rightseat.tokens import Tokens, fetch
+from rightseat.turn import Owner
+from tests.kit.house import serving
+
+POLICY = JwtSettings(issuer="https://issuer/", audience="rightseat", jwks="https://issuer/keys")
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def jwks(key: rsa.RSAPrivateKey = KEY, key_id: str = "k1") -> bytes:
+    listed = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) | {
+        "kid": key_id,
+        "use": "sig",
+        "alg": "RS256",
+    }
+    return json.dumps({"keys": [listed]}).encode()
+
+
+def signed(key: Any = KEY, algorithm: str = "RS256", kid: str = "k1", **changed: Any) -> str:
+    claims = {"iss": "https://issuer/", "aud": "rightseat", "sub": "ada", "exp": time.time() + 60} | changed
+    given = {name: value for name, value in claims.items() if value is not None}
+    return jwt.encode(given, key, algorithm, headers={"kid": kid})
+
+
+class Issuer:
+    def __init__(self, *answers: bytes | Exception) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def __call__(self, url: str) -> bytes:
+        assert url == POLICY.jwks
+        self.asked += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def test_a_good_token_names_its_owner() -> None:
+    issuer = Issuer(jwks())
+    tokens = Tokens(POLICY, issuer)
+    assert await tokens(signed()) == Owner("jwt:ada")
+    assert await tokens(signed(sub="bob")) == Owner("jwt:bob")
+    assert issuer.asked == 1
+
+
+FORGED: dict[str, Callable[[], str]] = {
+    "other key": lambda: signed(OTHER),
+    "expired": lambda: signed(exp=time.time() - 1),
+    "no expiry": lambda: signed(exp=None),
+    "other audience": lambda: signed(aud="somebody"),
+    "other issuer": lambda: signed(iss="https://evil/"),
+    "no owner": lambda: signed(sub=None),
+    "unsigned": lambda: signed(None, "none"),
+    "public key as secret": lambda: signed("x" * 64, "HS256"),
+    "not a token": lambda: "abc",
+    "unknown key id": lambda: signed(kid="k9"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+async def test_anything_else_names_nobody(kind: str) -> None:
+    tokens = Tokens(POLICY, Issuer(jwks()))
+    assert await tokens(FORGED[kind]()) is None
+    with pytest.raises(Unauthorized):
+        await Authenticator(None, tokens)({"authorization": f"Bearer {FORGED[kind]()}"}, None)
+
+
+async def test_unknown_key_ids_do_not_make_us_ask_the_issuer_each_time() -> None:
+    issuer = Issuer(jwks())
+    tokens = Tokens(POLICY, issuer)
+    for number in range(20):
+        assert await tokens(signed(kid=f"guess{number}")) is None
+    assert issuer.asked == 1
+
+
+async def test_an_issuer_that_is_down_is_said_and_later_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    issuer = Issuer(OSError("down"), jwks(), OSError("down"))
+    tokens = Tokens(POLICY, issuer)
+    with pytest.raises(Unavailable):
+        await tokens(signed())
+    tokens.fetched = float("-inf")
+    assert await tokens(signed()) == Owner("jwt:ada")
+    tokens.fetched = float("-inf")
+    assert await tokens(signed()) == Owner("jwt:ada")
+    assert issuer.asked == 3
+
+
+async def test_keys_come_over_http() -> None:
+    async def issuer(scope: Any, receive: Any, send: Any) -> None:
+        status = 200 if scope["path"] == "/keys" else 302
+        headers = [(b"location", b"http://127.0.0.1:1/")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": jwks()})
+
+    async with serving(issuer) as url:
+        assert await fetch(f"{url}/keys") == jwks()
+        with pytest.raises(OSError, match="302"):
+            await fetch(f"{url}/elsewhere")
+    with pytest.raises(OSError, match="ClientConnectorError"):
+        await fetch(f"{url}/keys")
