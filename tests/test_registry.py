@@ -52,7 +52,7 @@ def test_every_builtin_exists() -> None:
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
     assert isinstance(registry.model("acme:demo"), Scripted)
-    assert registry.names("models") == ["openai", "scripted", "acme"]
+    assert registry.known("models") == ["openai", "scripted", "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
     assert isinstance(registry.model("scripted:demo"), Scripted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -35,7 +35,7 @@ class App:
         self.guard = Guard(settings)
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
-        self.table = Table([operations(lambda: self.ready), *doors])
+        self.table = Table([operations(lambda: self.ready, doors), *doors])
 
     @property
     def ready(self) -> bool:
@@ -52,7 +52,7 @@ class App:
             await self.http(scope, receive, send)
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = joined(scope["headers"])
         given = headers.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         REQUEST.set(request_id)
@@ -130,6 +130,15 @@ def path_of(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(root) else path
 
 
+def joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name. A repeated one is joined, so that no check sees one value and its user another."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
 def has_body(method: str, headers: dict[str, str]) -> bool:
     return method not in ("GET", "HEAD") and (
         headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
@@ -148,8 +157,14 @@ async def lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-def operations(ready: Callable[[], bool]) -> Door:
-    """`/health` says that the process answers, `/ready` that it takes work; both before anyone has a key."""
+def operations(ready: Callable[[], bool], doors: Sequence[Door]) -> Door:
+    """What needs no key: `/` says what is here, `/health` that it answers, `/ready` that it takes work."""
+
+    def index(request: Request, host: object) -> Reply:
+        base = f"http://{request.headers['host']}"
+        lines = "".join(f"  {door.name:<8}{door.hint(base)}\n" for door in doors)
+        text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
+        return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
 
     def health(request: Request, host: object) -> Reply:
         return whole(200, b'{"status":"ok"}')
@@ -157,7 +172,8 @@ def operations(ready: Callable[[], bool]) -> Door:
     def readiness(request: Request, host: object) -> Reply:
         return whole(200, b'{"ready":true}') if ready() else whole(503, b'{"ready":false}')
 
-    routes = (Route("GET", "/health", health, open=True), Route("GET", "/ready", readiness, open=True))
+    pages = {"/": index, "/health": health, "/ready": readiness}
+    routes = tuple(Route("GET", path, page, open=True) for path, page in pages.items())
     return Door("operations", routes, refuse, lambda base: f"curl {base}/health")
 
 
@@ -166,13 +182,18 @@ def refuse(error: RightseatError) -> Reply:
     return whole(error.status, body, *retry_header(error))
 
 
-def mount(app: Any, runtime: Runtime, prefix: str = "", **options: Any) -> App:
-    """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's."""
+def mount(
+    app: Any, runtime: Runtime, prefix: str = "", *, authenticate: Authenticator | None = None, **options: Any
+) -> App:
+    """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's.
+
+    `options` are keys of [server], such as `cors`. Without `authenticate` whoever reaches the app is let in.
+    """
     from rightseat.config import ServerSettings
     from rightseat.registry import every
 
     # The app around us answers to its own hosts and knows which.
     settings = ServerSettings(**{"hosts": ("*",), **options})
-    ours = App(runtime, settings, every("doors"))
+    ours = App(runtime, settings, every("doors"), authenticate=authenticate)
     app.mount(prefix, ours)
     return ours

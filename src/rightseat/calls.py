@@ -7,13 +7,14 @@ begins a batch and goes on with one that was kept in a Continuation.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
 from rightseat.answers import Unfit, fit
-from rightseat.continuation import Ids, Kept, Open
+from rightseat.continuation import LIFETIME, Ids, Kept, Open
 from rightseat.errors import RightseatError
 from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.messages import Call, Message, said
@@ -141,7 +142,8 @@ class Batch:
         return replace(kept, open=()), failure("denied", "The person did not allow this call.")
 
     def interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
-        return Interrupt(self.ids.ask(), ask.kind, message or ask.message, ask.schema, call_id)
+        until = time.time() + LIFETIME
+        return Interrupt(self.ids.ask(), ask.kind, message or ask.message, ask.schema, call_id, until)
 
     # Carrying out.
 

@@ -21,7 +21,6 @@ from rightseat.responder import Responder
 from rightseat.turn import Owner, Turn
 
 T = TypeVar("T")
-JSON = (b"content-type", b"application/json")
 SSE = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -73,10 +72,12 @@ class Door:
     hint: Callable[[str], str]
 
 
-async def whole(status: int, body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
+async def whole(
+    status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json"
+) -> Reply:
     """A reply in one piece."""
     length = (b"content-length", str(len(body)).encode())
-    yield Head(status, (JSON, length, *headers))
+    yield Head(status, ((b"content-type", kind), length, *headers))
     yield body
 
 

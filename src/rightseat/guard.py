@@ -86,7 +86,10 @@ class Guard:
 
     def own(self, origin: str, host: str) -> bool:
         """A page on this machine, or one that this very host served."""
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         if parts.scheme not in ("http", "https") or parts.path or not parts.hostname:
             return False
         return loopback(parts.hostname) or parts.netloc.lower() == host.lower()

@@ -1,4 +1,4 @@
-"""Signed tokens (JWT) as credentials: issuer, audience and signature are checked against the issuer's keys."""
+"""Signed tokens (JWT) as credentials: only the issuer's own, made for us and still in time."""
 
 from __future__ import annotations
 

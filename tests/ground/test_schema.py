@@ -115,9 +115,10 @@ def test_breadth_is_not_depth() -> None:
 
 def test_remote_references_are_refused_without_a_fetch(asked: tuple[str, list[str]]) -> None:
     url, paths = asked
-    for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$schema": url}):
+    for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$dynamicRef": url}):
         with pytest.raises(CallerError):
             checker(bad)
+    assert checker({"$schema": url, "type": "string"}).problem(1) is not None
     assert paths == []
 
 

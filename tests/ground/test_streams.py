@@ -175,7 +175,7 @@ async def test_an_error_in_one_closes_all_after_what_was_said_before() -> None:
 
 
 async def test_the_reader_leaving_closes_all() -> None:
-    sources = [Source(100), Source(1, hang=True)]
+    sources = [Source(100), Source(0, hang=True)]
     async with closing(merge(*(source.stream() for source in sources), size=2)) as items:
         await anext(items)
         await sources[1].at_end.wait()

@@ -35,6 +35,7 @@ keep_alive = 0.1
 
 [auth.keys]
 ada = "env:ADA_KEY"
+bob = "env:BOB_KEY"
 
 [models.script]
 spec = "scripted:{script}"
@@ -93,7 +94,7 @@ def command(name: str) -> list[str]:
     if (driver := HERE / name / "drive.py").is_file():
         return [str(home / "bin" / "python"), str(driver)]
     # Node looks for packages beside the program, not where it was started.
-    return ["node", shutil.copy(HERE / name / "drive.mjs", home)]
+    return ["node", str(shutil.copy(HERE / name / "drive.mjs", home / "drive.mjs"))]
 
 
 async def see(name: str, cases: Iterable[str]) -> Seen:
@@ -102,7 +103,7 @@ async def see(name: str, cases: Iterable[str]) -> Seen:
         config = CONFIG.format(
             script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url
         )
-        env = {"ADA_KEY": "ada-key", "PYTHONPATH": str(HERE)}
+        env = {"ADA_KEY": "ada-key", "BOB_KEY": "bob-key", "PYTHONPATH": str(HERE)}
         async with Server(config=config, env=env) as server:
             async with started([*command(name), server.url], server.folder / "notes") as client:
                 version = (await client.reply("start"))["version"]

@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[int, str, str]] = {
     "nothing": (400, "invalid_request", "messages: there is nothing to answer."),
 }
 
-ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "unanswered")
+ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswered")
 OTHERS = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
 CASES = tuple(f"{name} stream" for name in (*MESSAGES, *TOLD, *FAILED, *REFUSED, *ASKED, *OTHERS))
 UNCLEAN = {*REFUSED, "unanswered"}
@@ -295,6 +295,13 @@ def test_the_same_answer_twice_acts_once(seen: Seen, case: str) -> None:
     assert lost["error"]["code"] == "already_answered"
     assert len(answers) == 2
     assert seen.booked(case) == 1
+
+
+def test_another_owner_cannot_answer(seen: Seen) -> None:
+    _, stranger, owner = seen.turns("stranger")
+    assert stranger["error"]["code"] == "already_answered"
+    assert owner["messages"][-1] == ["assistant", "Booked book stranger."]
+    assert seen.booked("stranger") == 1
 
 
 def test_a_question_blocks_the_thread_until_it_is_answered(seen: Seen) -> None:

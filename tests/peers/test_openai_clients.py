@@ -56,6 +56,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
         "There is no model 'nobody'. Those that exist: default,",
     ),
     "bad_request": ("BadRequestError", 400, "invalid_request", "temperature: Expected"),
+    "no_such_route": ("NotFoundError", 404, "not_found", "There is nothing at '/v1/moderations'."),
 }
 """Failures before the first word, the same in both modes."""
 
@@ -66,7 +67,19 @@ BROKEN: dict[str, tuple[str, int, str, str]] = {
 }
 """Failures after the first words: a status for who waits for the whole, an error in the stream for others."""
 
-TALKS = (*SAID, *TOLD, *REFUSED, *BROKEN, "question", "denied", "evaded", "approved_twice", "raced")
+TALKS = (
+    *SAID,
+    *TOLD,
+    *REFUSED,
+    *BROKEN,
+    "question",
+    "denied",
+    "evaded",
+    "approved_twice",
+    "raced",
+    "stranger",
+    "threaded",
+)
 CALLS = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
 OTHERS = ("refusal", "reasoning", "length", "cut_held", "cut_shown", "roles", "settings", "retried")
 RUNNER = ("runner", "runner_two", "runner_cut_held", "runner_cut_shown")
@@ -131,6 +144,7 @@ def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> No
     kind, status, code, message = expected
     assert (turn["class"], turn["status"], turn["code"]) == (kind, status, code)
     assert message in turn["message"]
+    assert turn["request"], "the request's id is what a user can quote"
     assert CANARY not in json.dumps(turn)
 
 
@@ -212,7 +226,7 @@ def test_client_call_then_approval(peer: Peer) -> None:
 def test_question(peer: Peer) -> None:
     question, answered, later = peer.contents("question")
     assert question is not None
-    assert question.split() == "One moment. What is your name?".split()
+    assert " ".join(question.split()) == "One moment. What is your name?"
     assert (answered, later) == ("Hello Ada.", HELLO)
 
 
@@ -240,6 +254,15 @@ def test_the_same_answer_twice_acts_once(peer: Peer) -> None:
 def test_the_same_answer_from_two_windows_acts_once(peer: Peer) -> None:
     assert sorted(peer.contents("raced")[1:], key=str) == [f"Booked book raced {peer.mode}.", f"{ECHO}yes"]
     assert peer.booked("raced") == 1
+
+
+def test_another_owner_cannot_answer(peer: Peer) -> None:
+    assert peer.contents("stranger")[1:] == [f"{ECHO}yes", f"Booked book stranger {peer.mode}."]
+    assert peer.booked("stranger") == 1
+
+
+def test_a_named_thread_needs_no_history(peer: Peer) -> None:
+    assert peer.contents("threaded")[1] == "Hello Ada."
 
 
 def test_refusal(peer: Peer) -> None:

@@ -58,6 +58,7 @@ class Talk:
         self.read = read
         self.thread = new_id()
         self.messages: list[Message] = []
+        self.words = ""
 
     def loop(self) -> None:
         while True:
@@ -74,6 +75,7 @@ class Talk:
     def ask(self, question: str) -> bool:
         """Put a question and every question that comes back; false when there was no answer."""
         self.messages.append(said("user", question))
+        self.words = ""
         answers: tuple[Answer, ...] = ()
         while True:
             try:
@@ -104,8 +106,11 @@ class Talk:
                     raise _Failed(event)
                 else:
                     self.screen.show(event)
-        if text := self.screen.end():
-            self.messages.append(said("assistant", text))
+        self.words += self.screen.end()
+        # A turn that stopped to ask is not over: its words become history with the last of them.
+        if self.words and not asked:
+            self.messages.append(said("assistant", self.words))
+            self.words = ""
         return asked
 
     def answer(self, interrupt: Interrupt) -> Answer:

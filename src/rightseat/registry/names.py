@@ -36,13 +36,13 @@ def _foreign(family: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"rightseat.{family}")}
 
 
-def names(family: str) -> list[str]:
+def known(family: str) -> list[str]:
     """Every name that `find` knows, built-ins first."""
     return list(BUILTIN[family] | _foreign(family))
 
 
 def every(family: str) -> list[Any]:
-    return [find(family, name) for name in names(family)]
+    return [find(family, name) for name in known(family)]
 
 
 def find(family: str, name: str) -> Any:
@@ -101,7 +101,7 @@ def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
     """The model that `spec` names, such as `openai:gpt-4o` or `scripted:FILE.json`."""
     family, colon, name = spec.partition(":")
     if not (family and colon and name):
-        hint = _hint(spec, names("models"))
+        hint = _hint(spec, known("models"))
         raise ConfigError(f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o.{hint}")
     made: Model = find("models", family)(name, _revealed(dict(options or {})))
     return made

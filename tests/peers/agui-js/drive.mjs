@@ -164,6 +164,18 @@ async function raced(talk) {
   talk.turns.push(...other.turns);
 }
 
+// Someone with another key sends the answer; then the one who was asked does.
+async function stranger(talk) {
+  await say("book {0}")(talk);
+  const other = new Talk(talk.name);
+  other.agent = talk.agent.clone();
+  other.agent.headers = { authorization: "Bearer bob-key" };
+  other.agent.pendingInterrupts = [...talk.agent.pendingInterrupts];
+  await other.answer(yes);
+  talk.turns.push(...other.turns);
+  await talk.answer(yes);
+}
+
 async function leave(talk) {
   talk.use("endless");
   let first;
@@ -204,6 +216,7 @@ const CASES = {
   approved_twice: then(say("book {0}"), answer(yes), again),
   unanswered: then(say("book {0}"), say("hello")),
   raced,
+  stranger,
   flow: then(say("trip {0}"), answer(value("Oslo"))),
   asked_twice: then(say("trip {0}"), answer(value("Oslo")), again),
   twins: then(say("twins {0}"), answer(value("Oslo"), value("Rome"))),

@@ -53,6 +53,7 @@ const fault = (error, heard = "") => ({
   type: error.type ?? null,
   param: error.param ?? null,
   retry_after: error.headers?.get("retry-after") ?? null,
+  request: Boolean(error.requestID),
   heard,
 });
 
@@ -237,6 +238,31 @@ async function raced(talk) {
   talk.turns.push(...other.turns);
 }
 
+// Someone with another key posts the same history and the answer; then the one who was asked does.
+async function stranger(talk) {
+  await say(["book {0}"])(talk);
+  const other = new Talk("stranger", talk.mode);
+  other.client = other.client.withOptions({ apiKey: "bob-key" });
+  other.messages = [...talk.messages];
+  await other.say("yes");
+  talk.turns.push(...other.turns);
+  await talk.say("yes");
+}
+
+// A client that names its thread needs to post only what is new.
+async function threaded(talk) {
+  talk.client = talk.client.withOptions({ defaultHeaders: { "X-Thread-Id": talk.label.replace(" ", "-") } });
+  await talk.say("question");
+  talk.messages = [];
+  await talk.say("Ada");
+}
+
+async function noSuchRoute(talk) {
+  await talk.client.moderations.create({ input: "hello" }).catch((error) => {
+    talk.turns = [{ ...fault(error), done: [] }];
+  });
+}
+
 const CASES = {
   text: say(["hello"]),
   paced: say(["slowly"]),
@@ -253,6 +279,8 @@ const CASES = {
   evaded: say(["book {0}", "hello", "yes"]),
   approved_twice: then(say(["book {0}", "yes"]), again),
   raced,
+  stranger,
+  threaded,
   flow: say(["trip {0}", "Oslo"]),
   asked_twice: then(say(["trip {0}", "Oslo"]), again),
   twins: say(["twins {0}", "Oslo", "Rome"]),
@@ -284,6 +312,7 @@ const CASES = {
     talk.options = { temperature: 9 };
     return talk.say("hello");
   },
+  no_such_route: noSuchRoute,
   retried: (talk) => {
     talk.client = talk.client.withOptions({ maxRetries: 1 });
     return say(["limp {0}"], { model: "limping" })(talk);

@@ -1,7 +1,7 @@
 """Drives the official Python client: `drive.py URL`, then one `CASE MODE` per line of stdin.
 
 The first line out names the client's version; then each case answers with one JSON line of what the client's
-user would have in hand: the turns, or the exception. MODE is `stream` (the client's own accumulator) or `whole`.
+user would have in hand: the turns, or the exception. MODE is `stream` (the client adds up the pieces) or `whole`.
 """
 
 import asyncio
@@ -62,6 +62,7 @@ def fault(error: Any, heard: str = "") -> Json:
         "type": getattr(error, "type", None),
         "param": getattr(error, "param", None),
         "retry_after": response.headers.get("retry-after") if response is not None else None,
+        "request": bool(getattr(error, "request_id", None)),
         "heard": heard,
     }
 
@@ -232,6 +233,33 @@ def raced(talk: Talk) -> None:
     talk.turns += other.turns
 
 
+def stranger(talk: Talk) -> None:
+    """Someone with another key posts the same history and the answer; then the one who was asked does."""
+    say("book {0}")(talk)
+    other = Talk(talk.url, talk.case, talk.mode)
+    other.client = other.client.with_options(api_key="bob-key")
+    other.messages = list(talk.messages)
+    other.say("yes")
+    other.client.close()
+    talk.turns += other.turns
+    talk.say("yes")
+
+
+def threaded(talk: Talk) -> None:
+    """A client that names its thread needs to post only what is new."""
+    talk.options = {"extra_headers": {"X-Thread-Id": f"{talk.case}-{talk.mode}"}}
+    talk.say("question")
+    talk.messages = []
+    talk.say("Ada")
+
+
+def no_such_route(talk: Talk) -> None:
+    try:
+        talk.client.moderations.create(input="hello")
+    except openai.OpenAIError as error:
+        talk.turns = [{**fault(error), "done": []}]
+
+
 def keep_alive(talk: Talk) -> None:
     """The bytes below the client: was there anything in them that it had to pass over?"""
     raw = talk.client.chat.completions.with_streaming_response.create
@@ -262,9 +290,9 @@ def leave_waiting(talk: Talk) -> None:
         task = asyncio.ensure_future(answer)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
         task.cancel()
-        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        ended = await asyncio.gather(task, return_exceptions=True)
         await client.close()
-        return type(ended).__name__
+        return type(ended[0]).__name__
 
     talk.turns = [{"ended": asyncio.run(run())}]
 
@@ -285,6 +313,8 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "evaded": say("book {0}", "hello", "yes"),
     "approved_twice": approved_twice,
     "raced": raced,
+    "stranger": stranger,
+    "threaded": threaded,
     "flow": say("trip {0}", "Oslo"),
     "asked_twice": asked_twice,
     "twins": say("twins {0}", "Oslo", "Rome"),
@@ -310,6 +340,7 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "wrong_key": wrong_key,
     "no_such_model": say("hello", model="nobody"),
     "bad_request": bad_request,
+    "no_such_route": no_such_route,
     "retried": retried,
     "keep_alive": keep_alive,
     "chunks": chunks,

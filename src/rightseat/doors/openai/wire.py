@@ -96,6 +96,7 @@ class ChatRequest(Struct, kw_only=True):
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
+    n: Literal[1] | None = None
     # Passed on as they came; only a field that was given travels.
     logprobs: bool | UnsetType | None = UNSET
     top_logprobs: int | UnsetType | None = UNSET
@@ -103,6 +104,7 @@ class ChatRequest(Struct, kw_only=True):
     presence_penalty: float | UnsetType | None = UNSET
     logit_bias: dict[str, float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
+    response_format: dict[str, Any] | UnsetType | None = UNSET
     user: str | UnsetType | None = UNSET
 
 
@@ -113,5 +115,6 @@ PASSED = (
     "presence_penalty",
     "logit_bias",
     "reasoning_effort",
+    "response_format",
     "user",
 )

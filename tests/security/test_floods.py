@@ -1,0 +1,190 @@
+"""Heads and bodies made to hurt: each is a 4xx, costs little memory and few lines of log (rows 18, 31)."""
+
+import gzip
+import json
+
+import pytest
+
+from rightseat.guard import Guard
+from tests.faults.faces import Peak
+from tests.kit.client import Client
+from tests.security import inside
+from tests.security.conftest import ALICE, Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+MB = 1_000_000
+KEY = {"X-Api-Key": ALICE, "Content-Type": "application/json"}
+POSTS = ("/v1/chat/completions", "/agui/default")
+START = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + ALICE.encode() + b"\r\n"
+HEADS = {
+    "a header of 1 MB": START + b"X: " + b"a" * MB + b"\r\n\r\n",
+    "a target of 1 MB": b"GET /" + b"a" * MB + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "10k headers": START + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
+    "101 headers": START + b"".join(b"X-%d: a\r\n" % n for n in range(101)) + b"\r\n",
+    "10k bad cookies": START + b"Cookie: " + b";;=\x01, " * 10_000 + b"\r\n\r\n",
+    "two hosts": START + b"Host: evil.com\r\n\r\n",
+    "the same host twice": START + b"Host: localhost\r\n\r\n",
+    "length and chunks": START + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two lengths": START + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    "a list of lengths": START + b"Content-Length: 5, 5\r\n\r\nhello",
+    "a negative length": START + b"Content-Length: -1\r\n\r\n",
+    "a length with a plus": START + b"Content-Length: +5\r\n\r\nhello",
+    "an odd coding": START + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "a folded header": START + b"X: a\r\n b: c\r\n\r\n",
+    "a space before the colon": START + b"Content-Length : 5\r\n\r\nhello",
+    "a header without a colon": START + b"nonsense\r\n\r\n",
+    "a NUL in a header": START + b"X: a\0b\r\n\r\n",
+    "a bare LF": START.replace(b"\r\n", b"\n") + b"\n",
+    "a bad chunk": START + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a chunk of 2^64": START + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\n",
+    "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+async def test_a_bad_head_is_refused(stage: Stage, name: str) -> None:
+    lines = stage.server.stderr.count("\n")
+    async with Peak(lambda: stage.server.rss).watched() as rss:
+        for _ in range(5):
+            async with Client(stage.server.url) as client:
+                await client.send(HEADS[name])
+                head = await client.head()
+            # A bare LF is an empty request to a lenient parser, and no more than that.
+            assert 400 <= head.status < 500
+    assert rss.growth < 20 * MB
+    assert stage.server.stderr.count("\n") - lines < 100
+    await stage.works()
+
+
+async def test_ten_thousand_bad_heads_are_few_lines(stage: Stage) -> None:
+    lines = stage.server.stderr.count("\n")
+    for _ in range(50):
+        async with Client(stage.server.url) as client:
+            await client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: " + b"a" * 100_000)
+            assert (await client.head()).status == 431
+    assert stage.server.stderr.count("\n") - lines < 100
+
+
+DEEP = 200_000
+DIGITS = "9" * 100_000
+
+
+def wrapped(value: str) -> dict[str, str]:
+    """The value in every place of a request that takes one, as JSON text."""
+    said = '{"role": "user", "content": "hello"}'
+    return {
+        "as the body": value,
+        "as the messages": f'{{"messages": {value}}}',
+        "as a content": f'{{"messages": [{{"role": "user", "content": {value}}}]}}',
+        "as a part": f'{{"messages": [{{"role": "user", "content": [{value}]}}]}}',
+        "as parameters": f'{{"messages": [{said}], "tools": [{{"type": "function", "name": "a", '
+        f'"function": {{"name": "a", "parameters": {{"x": {value}}}}}, "parameters": {{"x": {value}}}}}]}}',
+        "as state": f'{{"messages": [{said}], "state": {value}, "forwardedProps": {value}}}',
+        "as a payload": f'{{"messages": [{said}], "resume": [{{"interruptId": "a", "payload": {value}}}]}}',
+        "as a number": f'{{"messages": [{said}], "seed": {value}, "temperature": {value}, "max_tokens": {value}}}',
+        "as an unknown field": f'{{"messages": [{said}], "x": {value}}}',
+        "as a name": f'{{"messages": [{said}], "model": {value}, "threadId": {value}}}',
+    }
+
+
+BOMBS = {
+    "lists": "[" * DEEP + "]" * DEEP,
+    "objects": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "open lists": "[" * DEEP,
+    "digits": DIGITS,
+    "minus digits": f"-{DIGITS}",
+    "fraction digits": f"0.{DIGITS}",
+    "exponent": "1e999999999",
+    "lone surrogate": '"\\ud800"',
+    "lone low surrogate": '"a\\udfffb"',
+    "lone surrogate as a key": '{"\\ud800": 1}',
+    "NaN": "NaN",
+    "nothing": "",
+    "twice": '{"a": 1, "a": {"a": 1}}',
+    "NUL": '"\\u0000"',
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
+    async with Peak(lambda: stage.server.rss).watched() as rss:
+        for place, body in wrapped(BOMBS[bomb]).items():
+            for path in POSTS:
+                head, answer = await stage.ask("POST", path, KEY, body.encode())
+                assert head.status == 200 or 400 <= head.status < 500, f"{place} at {path}: {answer[:200]!r}"
+                assert b'"internal"' not in answer, f"{place} at {path}"
+    assert rss.growth < 50 * MB
+    assert "Traceback" not in stage.server.stderr
+    await stage.works()
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_bomb_as_the_body_is_a_4xx(stage: Stage, path: str) -> None:
+    for bomb, value in BOMBS.items():
+        head, _ = await stage.ask("POST", path, KEY, value.encode())
+        assert head.status == 400, bomb
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff\xfe", b'{"messages": "\xc3\x28"}', b"\xef\xbb\xbf{}", '{"messages": []}'.encode("utf-16")]
+)
+async def test_what_is_not_utf8_is_refused(stage: Stage, body: bytes) -> None:
+    for path in POSTS:
+        assert (await stage.ask("POST", path, KEY, body))[0].status == 400
+
+
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
+async def test_a_compressed_request_is_not_read(stage: Stage, coding: str) -> None:
+    bomb = gzip.compress(b" " * (50 * MB), 9)
+    async with Peak(lambda: stage.server.rss).watched() as rss:
+        for path in POSTS:
+            head, _ = await stage.ask("POST", path, {**KEY, "Content-Encoding": coding}, bomb)
+            assert 400 <= head.status < 500
+    assert rss.growth < 20 * MB
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_over_the_limit(stage: Stage, chunked: bool) -> None:
+    body = b" " * (11 * MB)
+    async with Peak(lambda: stage.server.rss).watched() as rss:
+        for path in POSTS:
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {ALICE}\r\n".encode()
+            if chunked:
+                data = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+            else:
+                data = head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            async with Client(stage.server.url) as client:
+                try:
+                    await client.send(data)
+                except ConnectionError:
+                    # It has heard enough; the answer may still stand in our buffer.
+                    assert chunked or path
+                assert (await client.head()).status == 413
+    assert rss.growth < 50 * MB
+    await stage.works()
+
+
+async def test_a_body_over_the_limit_of_someone_unknown_is_not_read(stage: Stage) -> None:
+    head, _ = await stage.ask("POST", POSTS[0], {"Content-Length": str(9 * MB)})
+    assert head.status == 401
+
+
+async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps({"messages": [{"role": "user", "content": "x" * 2000}]}).encode()
+
+    async def statuses() -> tuple[int, int]:
+        app = inside.app(max_body_mb=0.001)
+        large = await inside.call(app, "POST", POSTS[0], [("x-api-key", ALICE)], body)
+        coded = await inside.call(
+            inside.app(), "POST", POSTS[0], [("x-api-key", ALICE), ("content-encoding", "gzip")], body
+        )
+        return large.status, coded.status
+
+    assert await statuses() == (413, 400)
+
+    async def unguarded(_guard: Guard, _headers: object, _receive: object) -> bytes:
+        return body
+
+    monkeypatch.setattr(Guard, "body", unguarded)
+    assert await statuses() == (200, 200)

@@ -1,0 +1,99 @@
+"""What we are built of and whom we call (row 30): locks with hashes, a clean wheel, no telemetry."""
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.faults.faces import FACES
+from tests.kit.server import Server
+from tests.kit.upstream import Upstream
+
+ROOT = Path(__file__).parents[2]
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+# Everything in Python, so that no address is looked up or connected behind the hook's back.
+WATCHED = """
+import json, sys
+sys.modules["uvloop"] = None
+seen = open(sys.argv.pop(1), "a", buffering=1)
+NAMES = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "subprocess.Popen"}
+
+def hook(name, args):
+    if name in NAMES:
+        what = args[1] if name in ("socket.connect", "socket.sendto") else args[0]
+        seen.write(json.dumps([name, repr(what)]) + "\\n")
+
+sys.addaudithook(hook)
+from rightseat.cli import main
+main()
+"""
+HERE = re.compile(r"\('(127\.\d+\.\d+\.\d+|::1)', \d+.*|'(127\.0\.0\.1|localhost|::1)'|b'127\.0\.0\.1'")
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_requirement_is_pinned_with_hashes(lock: Path) -> None:
+    text = lock.read_text().replace("\\\n", " ")
+    wanted = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    assert wanted
+    for line in wanted:
+        assert re.match(r"[A-Za-z0-9._\[\]-]+==\S+", line), line[:80]
+        assert "--hash=sha256:" in line, line[:80]
+        assert "://" not in line, line[:80]
+
+
+def test_there_are_locks() -> None:
+    assert {"run.txt", "dev.txt"} <= {lock.name for lock in LOCKS}
+
+
+def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(line, check=True, capture_output=True, timeout=50)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    # A .pth runs at every start of Python: that is how a stolen release took over whole machines.
+    assert not [name for name in names if name.endswith((".pth", ".so", ".pyc", ".env", ".toml"))]
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"rightseat"}
+    assert not [name for name in names if "test" in name.lower()]
+
+
+async def watched(folder: Path, *args: str, config: str = "") -> list[tuple[str, str]]:
+    """Whom the server called or looked up while it answered at every face."""
+    record = folder / "seen"
+    file = folder / "rightseat.toml"
+    file.write_text(config)
+    line = [sys.executable, "-c", WATCHED, str(record), "serve", "--port", "0", "--config", str(file), *args]
+    async with Server(command=line) as server:
+        for face in FACES:
+            await face(server.url, "hello")
+    return [(name, what) for name, what in map(json.loads, record.read_text().split("\n")[:-1])]
+
+
+def outside(seen: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, what) for name, what in seen if not HERE.fullmatch(what)]
+
+
+async def test_a_scripted_model_calls_nobody(tmp_path: Path) -> None:
+    seen = await watched(tmp_path, "--model", "scripted:demo")
+    assert outside(seen) == []
+
+
+async def test_a_loopback_model_calls_only_loopback(tmp_path: Path) -> None:
+    async with Upstream() as upstream:
+        config = f'[models.default]\nspec = "openai:kit"\nbase_url = "{upstream.url}"\n'
+        seen = await watched(tmp_path, config=config)
+        assert len(upstream.requests) == len(FACES)
+        address = f"('127.0.0.1', {upstream.port})"
+    assert outside(seen) == []
+    assert ("socket.connect", address) in seen
+
+
+async def test_the_watch_sees_a_call_outside(tmp_path: Path) -> None:
+    config = '[models.default]\nspec = "openai:kit"\nbase_url = "http://nohost.invalid/v1"\ntries = 1\n'
+    seen = await watched(tmp_path, config=config)
+    assert any("nohost.invalid" in what for _, what in outside(seen))
