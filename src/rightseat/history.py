@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+import msgspec
 from msgspec.structs import replace
 
 from rightseat.continuation import ticket_of
 from rightseat.errors import ContextTooLong
-from rightseat.messages import Image, Message, said
+from rightseat.messages import Call, Image, Message, said
 from rightseat.prompt import ToolSpec
 from rightseat.tools import failure
 
@@ -26,9 +27,23 @@ def paired(messages: Iterable[Message]) -> list[Message]:
     for message in listed:
         if message.role == "tool":
             continue
-        kept.append(message)
-        kept += [results.get(call.id) or said("tool", UNANSWERED, call_id=call.id) for call in message.calls]
+        calls = tuple(whole for call in message.calls if (whole := _whole(call, call.id in results)))
+        if message.calls and not calls and not message.parts:
+            continue
+        kept.append(replace(message, calls=calls) if message.calls else message)
+        kept += [results.get(call.id) or said("tool", UNANSWERED, call_id=call.id) for call in calls]
     return kept
+
+
+def _whole(call: Call, answered: bool) -> Call | None:
+    """The call with arguments that are a JSON object. One that was cut while it was streamed is no call."""
+    try:
+        fits = isinstance(msgspec.json.decode(call.arguments), dict)
+    except (msgspec.DecodeError, RecursionError):
+        fits = False
+    if fits:
+        return call
+    return replace(call, arguments="{}") if answered or not call.arguments.strip() else None
 
 
 def trusted(messages: Iterable[Message], server: set[str], known: dict[str, str]) -> list[Message]:

@@ -47,7 +47,8 @@ class Writer:
         self.headers = headers
         self.clock = asyncio.get_running_loop().time
         self.keep_alive = b""
-        self.sending = False
+        self.beat: asyncio.Future[None] | None = None
+        self.sending = 0
         self.since = self.clock()
 
     async def write(self, reply: Reply) -> None:
@@ -66,17 +67,18 @@ class Writer:
 
     async def put(self, message: Message) -> None:
         self.since = self.clock()
-        self.sending = True
+        self.sending += 1
         await self.send(message)
-        self.sending = False
+        self.sending -= 1
 
-    async def tick(self, pace: Pace) -> bool:
+    def tick(self, pace: Pace) -> bool:
         """Keep the connection alive if it is time; false when the client takes nothing any more."""
         idle = self.clock() - self.since
         if self.sending:
             return idle < pace.send_timeout
         if self.keep_alive and idle >= pace.keep_alive:
-            await self.body(self.keep_alive, more=True)
+            # Not awaited: a client that takes nothing must not stop who watches over it.
+            self.beat = asyncio.ensure_future(self.body(self.keep_alive, more=True))
         return True
 
 
@@ -106,9 +108,10 @@ async def pump(
             if work.done():
                 work.result()
                 return True
-            if gone.done() or not await writer.tick(pace):
+            if gone.done() or not writer.tick(pace):
                 return False
     finally:
-        for task in tasks:
+        left = [task for task in (work, gone, writer.beat) if task is not None]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)

@@ -110,7 +110,7 @@ async def test_sighup_disturbs_nobody() -> None:
     async with running() as (server, upstream):
         file = server.folder / "rightseat.toml"
         good = file.read_text()
-        jobs = [(face, "fault-ok:count=30,rate=12.0") for face in (STREAMED, AGUI, WHOLE) for _ in range(7)]
+        jobs = [(face, "fault-ok:count=30,rate=15.0") for face in (STREAMED, AGUI, WHOLE) for _ in range(7)]
         async with asked(server, jobs) as under_way:
             await upstream.received(len(jobs))
             file.write_text(good + MORE.format(up=upstream.url))

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MB = 1_000_000
 CONFIG = """
+[server]
+keep_alive = 0.3
 [models.default]
 spec = "openai:kit"
 base_url = "{up}"
@@ -108,33 +110,38 @@ MATRIX = {
 }
 
 
-@each_face
+async def through_all(stage: Stage, message: str, model: str = "default") -> list[tuple[Face, Outcome]]:
+    outcomes = await asyncio.gather(*(face(stage.server.url, message, model) for face in FACES))
+    return list(zip(FACES, outcomes, strict=True))
+
+
 @pytest.mark.parametrize("fault", MATRIX)
-async def test_a_fault_has_the_right_face(stage: Stage, face: Face, fault: str) -> None:
+async def test_a_fault_has_the_right_face(stage: Stage, fault: str) -> None:
     words, code, status = MATRIX[fault]
     before = len(stage.upstream.requests)
     async with Peak(lambda: stage.server.rss).watched() as rss:
-        outcome = await face(stage.server.url, f"fault-{fault}")
-    stage.checks(outcome, code)
-    if face is AGUI or (words and face is STREAMED):
-        assert outcome.status == 200
-        assert outcome.text == words
-    else:
-        assert outcome.status == status
+        outcomes = await through_all(stage, f"fault-{fault}")
+    for face, outcome in outcomes:
+        stage.checks(outcome, code)
+        if face is AGUI or (words and face is STREAMED):
+            assert outcome.status == 200
+            assert outcome.text == words
+        else:
+            assert outcome.status == status
     # Nothing is asked again once something was said, and nothing more than three times.
-    assert len(stage.upstream.requests) - before <= (1 if words else 3)
+    assert len(stage.upstream.requests) - before <= len(FACES) * (1 if words else 3)
     assert rss.growth < 50 * MB
     await stage.works()
 
 
-@each_face
 @pytest.mark.parametrize("model", ["closed", "nowhere"])
-async def test_nobody_is_there(stage: Stage, face: Face, model: str) -> None:
+async def test_nobody_is_there(stage: Stage, model: str) -> None:
     start = time.monotonic()
-    outcome = await face(stage.server.url, "hello", model)
+    outcomes = await through_all(stage, "hello", model)
     assert time.monotonic() - start < 5
-    stage.checks(outcome, "upstream_unreachable")
-    assert outcome.status == (200 if face is AGUI else 502)
+    for face, outcome in outcomes:
+        stage.checks(outcome, "upstream_unreachable")
+        assert outcome.status == (200 if face is AGUI else 502)
     await stage.works()
 
 
@@ -142,10 +149,13 @@ async def test_nobody_is_there(stage: Stage, face: Face, model: str) -> None:
 async def test_silence_ends_at_the_limit(stage: Stage, fault: str) -> None:
     start = time.monotonic()
     before = len(stage.upstream.requests)
-    outcomes = await asyncio.gather(*(face(stage.server.url, f"fault-{fault}", "quick") for face in FACES))
+    outcomes = await through_all(stage, f"fault-{fault}", "quick")
     assert 0.9 < time.monotonic() - start < 5
-    for face, outcome in zip(FACES, outcomes, strict=True):
+    for face, outcome in outcomes:
         stage.checks(outcome, "upstream_timeout")
+        # Meanwhile the connection was kept alive, but never before the first event.
+        assert (b": keep-alive\n\n" in outcome.body) == (outcome.status == 200)
+        assert not outcome.body.startswith(b":")
         if face is AGUI or (face is STREAMED and fault == "stall"):
             assert outcome.status == 200
             assert outcome.text == ("w0 w1 w2" if fault == "stall" else "")
@@ -182,13 +192,36 @@ async def test_a_short_wait_is_waited_for(stage: Stage, face: Face) -> None:
 
 
 @each_face
-@pytest.mark.parametrize("fault", ["bad-chunk-size", "length-too-short"])
-async def test_broken_framing_is_a_failure(stage: Stage, face: Face, fault: str) -> None:
+async def test_a_wrong_length_before_the_end_is_a_failure(stage: Stage, face: Face) -> None:
     # Whether the tokens are read together with the flaw is a matter of packets: some or all may be lost.
-    # `quick`: a connection that is over must be noticed at once, and not by the idle timeout.
-    outcome = await face(stage.server.url, f"fault-{fault}", "quick")
+    outcome = await face(stage.server.url, "fault-length-too-short")
     stage.checks(outcome, "upstream_garbled", "incomplete")
     assert "w0 w1 w2".startswith(outcome.text)
+    await stage.works()
+
+
+def flawed(*, late: bool) -> Reply:
+    """Tokens, then a transfer chunk whose size is no number; `late` after the tokens were surely read."""
+
+    async def reply(connection: Connection, _request: Received) -> None:
+        await faults.begin(connection, text(), 3)
+        if late:
+            await connection.delivered()
+            await asyncio.sleep(0.1)
+        await connection.write(b"zz\r\nnot a size\r\n")
+        await connection.fin()
+
+    return reply
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_broken_chunk_is_noticed_at_once(stage: Stage, late: bool) -> None:
+    stage.upstream.reply = flawed(late=late)
+    # `quick`: else the idle timeout, which is what notices it now, would take a minute.
+    for face, outcome in await through_all(stage, "hello", "quick"):
+        stage.checks(outcome, "upstream_garbled", "incomplete")
+        if late and face.streamed:
+            assert outcome.text == "w0 w1 w2"
     await stage.works()
 
 
@@ -257,8 +290,8 @@ async def test_an_answer_without_end_is_ended(stage: Stage, face: Face, piece: b
 
 async def test_a_slow_but_steady_answer_is_no_fault(stage: Stage) -> None:
     stage.upstream.reply = text(15, rate=10)
-    outcomes = await asyncio.gather(*(face(stage.server.url, "hello", "quick") for face in FACES))
-    assert all(outcome.finished and outcome.text.endswith("w14") for outcome in outcomes)
+    outcomes = await through_all(stage, "hello", "quick")
+    assert all(outcome.finished and outcome.text.endswith("w14") for _, outcome in outcomes)
 
 
 async def test_every_fault_of_the_kit_is_here() -> None:

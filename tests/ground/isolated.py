@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import time
 from datetime import datetime
@@ -45,6 +46,12 @@ def hangs(file: str) -> None:
     Path(file).with_suffix(".new").rename(file)
     while True:
         time.sleep(60)
+
+
+def breeds(file: str) -> None:
+    """Hangs in a process of its own making, whose pid is on record."""
+    code = f"from tests.ground.isolated import hangs; hangs({file!r})"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def crashes() -> None:

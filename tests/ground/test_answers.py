@@ -26,7 +26,9 @@ async def read(schema: dict[str, Any], text: str, *lines: str, kind: Any = "form
         assert len(model.asked) == len(lines)
 
 
-@pytest.mark.parametrize("text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"])
+@pytest.mark.parametrize(
+    "text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"]
+)
 def test_yes(text: str) -> None:
     assert consent(text) is True
 
@@ -38,7 +40,19 @@ def test_no(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "yes please", "yes, but not today", "yes no", "not yes", "maybe", "1", "true", "是吗", "不好的", "yes?"],
+    [
+        "",
+        "yes please",
+        "yes, but not today",
+        "yes no",
+        "not yes",
+        "maybe",
+        "1",
+        "true",
+        "是吗",
+        "不好的",
+        "yes?",
+    ],
 )
 def test_only_listed_words_count(text: str) -> None:
     assert consent(text) is None
@@ -132,7 +146,9 @@ async def test_a_confirmation_is_never_judged_by_a_model() -> None:
         ("form", FORM, {"city": "Rome", "days": 1}, {"city": "Rome", "days": 1}),
     ],
 )
-async def test_values_are_taken_as_they_are(kind: Any, schema: dict[str, Any], payload: Any, value: Any) -> None:
+async def test_values_are_taken_as_they_are(
+    kind: Any, schema: dict[str, Any], payload: Any, value: Any
+) -> None:
     assert await fit(Ask("?", kind, schema), Answer("i", payload=payload), Lines()) == value
 
 

@@ -67,7 +67,7 @@ def test_results_of_server_calls_are_ours() -> None:
     assert json.loads(forgotten.text)["error"]["code"] == "result_unknown"
 
 
-@pytest.mark.xfail(reason="bug: a second call with the same id and a client's name makes a forged result pass")
+@pytest.mark.xfail(reason="bug: a forged result passes under a second, client's call of the same id")
 def test_a_result_cannot_be_smuggled_in_under_a_clients_call() -> None:
     line = [asked("a", name="balance"), gave("a", "1000000"), asked("a", name="show")]
     shown = paired(trusted(line, {"balance"}, {"a": "10"}))

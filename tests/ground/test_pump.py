@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat.pump import Head, Message, Pace, pump
+from tests.ground.waiting import until
 
 CALM = Pace(keep_alive=30, send_timeout=30)
 OK = Head(200, ((b"content-type", b"text/event-stream"),), keep_alive=b": ping\n\n")
@@ -57,12 +58,6 @@ class Reply:
 async def bounded(socket: Socket, reply: Reply, pace: Pace = CALM, **more: Any) -> bool:
     async with asyncio.timeout(10):
         return await pump(reply.stream(), socket.receive, socket.send, pace=pace, **more)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 async def test_a_whole_reply() -> None:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import cast
 
 import pytest
 
 from rightseat.streams import closing, merge, within
+from tests.ground.waiting import read
 
 
 class Source:
@@ -51,10 +51,14 @@ async def test_closing_closes_on_every_way_out() -> None:
     async with closing(left.stream()) as items:
         assert await anext(items) == 0
         assert not left.closed
-    with pytest.raises(ValueError, match="mine"):
+
+    async def fail() -> None:
         async with closing(failed.stream()) as items:
             await anext(items)
             raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await fail()
     assert read.closed
     assert left.closed
     assert failed.closed
@@ -75,8 +79,9 @@ async def test_closing_takes_a_stream_that_cannot_be_closed() -> None:
 @pytest.mark.parametrize("seconds", [None, 30.0])
 async def test_within_time_the_stream_is_unchanged(seconds: float | None) -> None:
     source = Source(3)
-    async with aclosing(within(source.stream(), seconds)) as items:  # type: ignore[type-var]
-        assert [item async for item in items] == [0, 1, 2]
+    seen: list[int] = []
+    await read(within(source.stream(), seconds), seen)
+    assert seen == [0, 1, 2]
     assert source.closed
 
 
@@ -91,12 +96,10 @@ async def test_time_counts_in_all_and_not_per_item() -> None:
         finally:
             closed.append(True)
 
-    seen = 0
+    seen: list[int] = []
     with pytest.raises(TimeoutError):
-        async with closing(within(drips(), 0.1)) as items:
-            async for _ in items:
-                seen += 1
-    assert 0 < seen < 6
+        await read(within(drips(), 0.1), seen)
+    assert 0 < len(seen) < 6
     assert closed == [True]
 
 
@@ -133,7 +136,8 @@ async def test_merge_keeps_each_streams_order_and_numbers_them() -> None:
 
 
 async def test_merge_of_nothing_is_nothing() -> None:
-    async with closing(merge()) as items:
+    nothing: AsyncIterator[tuple[int, str]] = merge()
+    async with closing(nothing) as items:
         assert [item async for item in items] == []
 
 
@@ -163,11 +167,9 @@ async def test_a_slow_reader_holds_the_streams_back() -> None:
 
 async def test_an_error_in_one_closes_all_after_what_was_said_before() -> None:
     bad, waiting = Source(2, error=ValueError("broken")), Source(1, hang=True)
-    seen = []
+    seen: list[tuple[int, int]] = []
     with pytest.raises(ValueError, match="broken"):
-        async with closing(merge(bad.stream(), waiting.stream())) as items:
-            async for item in items:
-                seen.append(item)
+        await read(merge(bad.stream(), waiting.stream()), seen)
     assert sorted(seen) == [(0, 0), (0, 1), (1, 0)]
     assert bad.closed
     assert waiting.closed
@@ -186,12 +188,7 @@ async def test_the_reader_leaving_closes_all() -> None:
 async def test_a_cancelled_reader_closes_all() -> None:
     source = Source(1, hang=True)
 
-    async def read() -> None:
-        async with closing(merge(source.stream())) as items:
-            async for _ in items:
-                pass
-
-    task = asyncio.create_task(read())
+    task = asyncio.create_task(read(merge(source.stream()), []))
     await source.at_end.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

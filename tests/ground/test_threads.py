@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rightseat.threads import MAX_ABANDONED, Threads, ThreadsExhausted
+from tests.ground.waiting import until
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
 
@@ -45,9 +46,7 @@ async def abandoned(threads: Threads, count: int = 1) -> AsyncIterator[Gate]:
 
 
 async def drained(threads: Threads) -> None:
-    async with asyncio.timeout(10):
-        while threads.abandoned:
-            await asyncio.sleep(0.001)
+    await until(lambda: not threads.abandoned)
 
 
 async def test_a_value_comes_back_from_a_daemon_of_its_own() -> None:
@@ -153,8 +152,7 @@ def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
 async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
     threads, gate = Threads(), Gate()
     task: asyncio.Task[Any] = asyncio.create_task(threads.run(gate))
-    while not gate.begun.is_set():
-        await asyncio.sleep(0.001)
+    await until(gate.begun.is_set)
     gate.go.set()
     assert gate.thread is not None
     gate.thread.join(10)  # its result is now in the loop's queue, and the cancel comes right behind it
@@ -168,12 +166,11 @@ def test_a_tool_that_exits_ends_only_its_call() -> None:
     def work() -> None:
         raise SystemExit(3)
 
-    async def call() -> object:
-        [outcome] = await asyncio.gather(Threads().run(work), return_exceptions=True)
-        return outcome
+    async def call() -> Any:
+        return await asyncio.gather(Threads().run(work), return_exceptions=True)
 
     try:
-        outcome = asyncio.run(call())
+        [error] = asyncio.run(call())
     except SystemExit:
         pytest.fail("the process would have left")
-    assert isinstance(outcome, Exception)
+    assert isinstance(error, Exception)

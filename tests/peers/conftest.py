@@ -7,10 +7,13 @@ import pytest
 
 from tests.peers import rig
 from tests.peers.install import InstallError, install
+from tests.peers.openai_cases import MODES, NODE, PYTHON, Peer, cases
+
+Watch = Callable[[str, tuple[str, ...]], rig.Seen]
 
 
 @pytest.fixture(scope="session")
-def watch(driven: Callable[[str, str], None]) -> Callable[[str, tuple[str, ...]], rig.Seen]:
+def watch(driven: Callable[[str, str], None]) -> Watch:
     """Drives a client through its cases on the first call, and only then."""
     known: dict[str, rig.Seen | InstallError | AssertionError] = {}
 
@@ -35,3 +38,14 @@ def watch(driven: Callable[[str, str], None]) -> Callable[[str, tuple[str, ...]]
         return found
 
     return seen
+
+
+@pytest.fixture(params=[PYTHON, NODE])
+def once(request: pytest.FixtureRequest, watch: Watch) -> Peer:
+    """A client of OpenAI's, for what there is only one mode of."""
+    return Peer(request.param, watch(request.param, cases(request.param)))
+
+
+@pytest.fixture(params=MODES)
+def peer(request: pytest.FixtureRequest, once: Peer) -> Peer:
+    return Peer(once.name, once.seen, request.param)

@@ -46,7 +46,7 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     # One at a time: the others are asked when this one is answered.
                     question = question or event
                 case RunFinished(reason="interrupt", pending=()) if question is not None:
-                    asked = ("\n\n" if texts else "") + phrase(question)
+                    asked = phrase(question)
                     for part in spoken(Ids().message(), asked):
                         yield part
                     told = said("assistant", "".join(texts) + asked)

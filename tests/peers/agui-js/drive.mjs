@@ -176,24 +176,17 @@ async function stranger(talk) {
   await talk.answer(yes);
 }
 
-async function leave(talk) {
-  talk.use("endless");
+// Abort once the client has seen an event of that kind and the other side says `now`.
+const leave = (text, kind) => async (talk) => {
   let first;
-  const started = new Promise((resolve) => (first = resolve));
-  talk.agent.subscribe({ onTextMessageContentEvent: () => first() });
-  const run = talk.say("go");
-  await started;
+  const begun = new Promise((resolve) => (first = resolve));
+  talk.use("endless").agent.subscribe({ onEvent: ({ event }) => void (event.type === kind && first()) });
+  const run = talk.say(text);
+  await begun;
   await now();
   talk.agent.abortRun();
   await run;
-}
-
-async function leave_waiting(talk) {
-  const run = talk.use("endless").say("wait");
-  await now();
-  talk.agent.abortRun();
-  await run;
-}
+};
 
 const CASES = {
   text: say("hello"),
@@ -244,8 +237,8 @@ const CASES = {
   no_key: (talk) => talk.use("default", {}).say("hello"),
   no_such_agent: say("hello", { model: "nobody" }),
   nothing: (talk) => talk.run(),
-  leave,
-  leave_waiting,
+  leave: leave("go", "TEXT_MESSAGE_CONTENT"),
+  leave_waiting: leave("wait", "RUN_STARTED"),
 };
 
 console.log(JSON.stringify({ version }));

@@ -1,7 +1,7 @@
 """Drives the official Python client: `drive.py URL`, then one `CASE MODE` per line of stdin.
 
 The first line out names the client's version; then each case answers with one JSON line of what the client's
-user would have in hand: the turns, or the exception. MODE is `stream` (the client adds up the pieces) or `whole`.
+user would have in hand: the turns, or the exception. MODE is `stream` (added up by the client) or `whole`.
 """
 
 import asyncio

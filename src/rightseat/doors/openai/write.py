@@ -209,11 +209,12 @@ class Completion:
             "logprobs": {"content": self.logprobs} if self.logprobs else None,
             "finish_reason": FINISH.get(event.reason, event.reason),
         }
-        return {
+        body = {
             "id": f"chatcmpl-{self.asked.turn.run}",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": self.asked.model,
             "choices": [choice],
-            "usage": usage_body(event.usage or Usage()),
         }
+        # Not told is not zero.
+        return body if event.usage is None else body | {"usage": usage_body(event.usage)}

@@ -1,0 +1,183 @@
+"""What every Store keeps: once, for its owner, for a time, within a size."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from rightseat.continuation import Bound, Continuation, Kept, Open, Store
+from rightseat.events import Interrupt
+from rightseat.messages import Call, Image, Message, Opaque, said
+from rightseat.tools import Ask
+from rightseat.turn import Owner
+from tests.contract.stores.members import MEMBERS, Make
+
+ME, YOU = Owner("me"), Owner("you")
+TICKET = "a" * 24
+CAPACITY = 10_000
+LIFETIME = 100.0
+
+
+@dataclass
+class Bench:
+    make: Make
+    now: float = 1000.0
+    store: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = self.make(capacity=CAPACITY, lifetime=LIFETIME, clock=lambda: self.now)
+
+
+@pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(request.param)
+
+
+@pytest.fixture
+def store(bench: Bench) -> Store:
+    return bench.store
+
+
+def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Continuation:
+    """One with everything in it that a run can leave."""
+    question = Interrupt("ask_1", "form", "Which?", {"type": "integer"}, "c1")
+    message = Message(
+        "assistant",
+        (*said("assistant", "well").parts, Image("data:,x")),
+        (Call("c1", "f", '{"a":1}'), Call("c2", "g", "{}")),
+        id="msg_1",
+        opaque=(Opaque("p", {"signature": "s"}),),
+    )
+    fields: dict[str, Any] = {
+        "assistant": "default",
+        "added": (said("assistant", "before"), message),
+        "calls": {
+            "c1": Kept(
+                open=(Open(question, Ask("Which?", "form", {"type": "integer"}), 1),), state={"n": [1]}
+            ),
+            "c2": Kept(result="r", failed=True, answers=("x", {"approved": True})),
+        },
+        "rounds": 2,
+        "number": 7,
+        "digest": "d",
+        "expires": 5000.0,
+    }
+    return Continuation(ticket=ticket, owner=owner, **(fields | more))
+
+
+async def test_what_is_saved_is_taken_whole_and_once(store: Store) -> None:
+    await store.save(continuation())
+    assert await store.take(ME, TICKET) == continuation()
+    assert await store.take(ME, TICKET) is None
+
+
+async def test_nothing_is_nothing(store: Store) -> None:
+    assert await store.take(ME, TICKET) is None
+    assert await store.release(ME, "k") is None
+    assert await store.recall(ME, ["c1"]) == {}
+    assert await store.recall(ME, []) == {}
+
+
+async def test_of_many_takers_one_gets_it(store: Store) -> None:
+    await store.save(continuation())
+    taken = await asyncio.gather(*(store.take(ME, TICKET) for _ in range(20)))
+    assert len([one for one in taken if one is not None]) == 1
+
+
+async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) -> None:
+    await store.save(continuation(rounds=1))
+    await store.save(continuation(rounds=2))
+    taken = await store.take(ME, TICKET)
+    assert taken is not None
+    assert taken.rounds == 2
+    await store.save(taken)
+    assert await store.take(ME, TICKET) == taken
+
+
+async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> None:
+    await store.save(continuation())
+    await store.bind(ME, "k", Bound("ask_1", "ask"))
+    await store.remember(ME, {"c1": "mine"})
+    assert await store.take(YOU, TICKET) is None
+    assert await store.release(YOU, "k") is None
+    assert await store.recall(YOU, ["c1"]) == {}
+    await store.bind(YOU, "k", Bound("ask_2", "ask"))
+    await store.remember(YOU, {"c1": "yours"})
+    assert await store.take(ME, TICKET) == continuation()
+    assert await store.release(ME, "k") == Bound("ask_1", "ask")
+    assert await store.recall(ME, ["c1"]) == {"c1": "mine"}
+
+
+async def test_owner_and_key_cannot_run_into_each_other(store: Store) -> None:
+    await store.bind(Owner("a"), "b:c", Bound("ask_1", "ask"))
+    assert await store.release(Owner("a:b"), "c") is None
+    assert await store.release(Owner("ab"), ":c") is None
+
+
+@pytest.mark.parametrize(("passed", "there"), [(LIFETIME - 1, True), (LIFETIME + 1, False)])
+async def test_all_of_it_expires(bench: Bench, passed: float, there: bool) -> None:
+    store = bench.store
+    await store.save(continuation())
+    await store.bind(ME, "k", Bound("ask_1", "confirm"))
+    await store.remember(ME, {"c1": "r"})
+    bench.now += passed
+    assert (await store.recall(ME, ["c1"]) == {"c1": "r"}) is there
+    assert (await store.take(ME, TICKET) is not None) is there
+    assert (await store.release(ME, "k") is not None) is there
+
+
+async def test_saving_again_starts_the_time_anew(bench: Bench) -> None:
+    await bench.store.save(continuation())
+    bench.now += LIFETIME - 1
+    await bench.store.save(continuation())
+    bench.now += LIFETIME - 1
+    assert await bench.store.take(ME, TICKET) is not None
+
+
+async def test_over_its_capacity_the_oldest_go(store: Store) -> None:
+    big = "x" * (CAPACITY // 4)
+    for number in range(5):
+        await store.remember(ME, {f"c{number}": big})
+    kept = await store.recall(ME, [f"c{number}" for number in range(5)])
+    assert "c4" in kept
+    assert "c0" not in kept
+    assert list(kept) == [f"c{number}" for number in range(5 - len(kept), 5)]
+
+
+async def test_continuations_are_bounded_too(store: Store) -> None:
+    tickets = [f"{number:024x}" for number in range(50)]
+    for ticket in tickets:
+        await store.save(continuation(ticket, digest="x" * 500))
+    kept = [await store.take(ME, ticket) is not None for ticket in tickets]
+    assert kept[-1]
+    assert not kept[0]
+    assert kept == sorted(kept)
+    assert sum(kept) * 500 <= CAPACITY
+
+
+async def test_what_was_taken_leaves_its_room(store: Store) -> None:
+    for number in range(100):
+        await store.save(continuation(f"{number:024x}", digest="x" * 2000))
+        assert await store.take(ME, f"{number:024x}") is not None
+    await store.save(continuation("f" * 24, digest="x" * 2000))
+    await store.save(continuation("e" * 24, digest="x" * 2000))
+    assert await store.take(ME, "f" * 24) is not None
+
+
+async def test_a_conversation_waits_on_one_question_and_is_released_once(store: Store) -> None:
+    await store.bind(ME, "k", Bound("ask_1", "confirm"))
+    await store.bind(ME, "k", Bound("ask_2", "form"))
+    await store.bind(ME, "other", Bound("ask_3", "ask"))
+    assert await store.release(ME, "k") == Bound("ask_2", "form")
+    assert await store.release(ME, "k") is None
+    assert await store.release(ME, "other") == Bound("ask_3", "ask")
+
+
+async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:
+    await store.remember(ME, {"c1": "one", "c2": "", "c3": "你好"})
+    await store.remember(ME, {"c1": "newer"})
+    for _ in range(2):
+        found = await store.recall(ME, ["c1", "c2", "c3", "c4"])
+        assert found == {"c1": "newer", "c2": "", "c3": "你好"}
+    assert await store.recall(ME, ["c2"]) == {"c2": ""}

@@ -1,0 +1,250 @@
+"""Random and mutated requests at both doors: never a 5xx, never a hang, and the next request works."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rightseat import Runtime, registry, tool
+from rightseat.app import App
+from rightseat.config import ServerSettings
+from rightseat.fragments import Fragment
+from rightseat.models.openai.request import Dialect, body
+from rightseat.models.scripted import Scripted, load
+from rightseat.prompt import Prompt
+from tests.security import inside
+
+CHAT, RUN = "/v1/chat/completions", "/agui/default"
+SCRIPT = {
+    "turns": [
+        {"when": {"user": "add"}, "calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]},
+        {"when": {"tool": "add"}, "say": "The sum is {result}"},
+        {"when": {"user": "look"}, "calls": [{"name": "look", "arguments": {}}]},
+        {"when": {}, "say": "You said {user}"},
+    ]
+}
+TOOL: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer", "minimum": 0}},
+    "required": ["a"],
+}
+VALID_CHAT: dict[str, Any] = {
+    "model": "default",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "temperature": 0.5,
+    "max_tokens": 10,
+    "stop": ["x"],
+    "seed": 0,
+    "logit_bias": {"1": 1},
+    "tools": [{"type": "function", "function": {"name": "look", "description": "d", "parameters": TOOL}}],
+    "tool_choice": "auto",
+    "messages": [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": [{"type": "text", "text": "add"}]},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "seen"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png,AA"}}]},
+    ],
+}  # fmt: skip
+VALID_RUN: dict[str, Any] = {
+    "threadId": "t",
+    "runId": "r",
+    "state": {"a": [1]},
+    "context": [{"description": "d", "value": "v"}],
+    "tools": [{"name": "look", "description": "d", "parameters": TOOL}],
+    "forwardedProps": {},
+    "resume": None,
+    "messages": [
+        {"id": "1", "role": "user", "content": "look"},
+        {"id": "2", "role": "assistant", "toolCalls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+        {"id": "3", "role": "tool", "toolCallId": "c1", "content": "seen"},
+        {"id": "4", "role": "user", "content": [{"type": "image", "source": {"type": "url", "value": "http://x"}}]},
+    ],
+}  # fmt: skip
+
+WORDS = "add look default user tool function yes {user} ^(a+)+$ #/ http://127.0.0.1:9/ file:///etc/passwd"
+ODD = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
+TEXTS = st.text(max_size=8) | st.sampled_from([*ODD, *WORDS.split()])
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    TEXTS,
+)
+FIELDS = """type text role content messages id name function arguments tool_calls toolCalls parameters
+properties $ref pattern enum url source value mimeType resume payload interruptId status tool_call_id
+toolCallId stream model tools tool_choice state"""
+KEYS = st.sampled_from(FIELDS.split()) | TEXTS
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+class Translating:
+    """The scripted model, behind the code that writes a request to a real server."""
+
+    def __init__(self) -> None:
+        self.inner = Scripted(load(json.dumps(SCRIPT), "here"))
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        for on in (False, True):
+            dialect = Dialect(developer_role=on, completion_tokens=on, strict_tools=on, usage=on)
+            msgspec.json.encode(body("m", prompt, dialect))
+        return self.inner.stream(prompt)
+
+
+class Bench:
+    """One loop and one app for all examples."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self.runner = runner
+        runtime = Runtime(model=Translating(), tools=[add])
+        self.app = App(runtime, ServerSettings(), registry.every("doors"))
+
+    def ask(self, path: str, data: bytes, **headers: str) -> inside.Answer:
+        async def limited() -> inside.Answer:
+            async with asyncio.timeout(5):
+                given = [(name.replace("_", "-"), value) for name, value in headers.items()]
+                return await inside.call(self.app, "POST", path, given, data)
+
+        return self.runner.run(limited())
+
+    def check(self, path: str, data: bytes, **headers: str) -> None:
+        answer = self.ask(path, data, **headers)
+        assert answer.status < 500, answer.body
+        assert b'"code":"internal"' not in answer.body, answer.body
+        self.works()
+
+    def works(self) -> None:
+        said = {"messages": [{"role": "user", "content": "add"}]}
+        assert b"The sum is 3" in self.ask(CHAT, json.dumps(said).encode()).body
+        assert self.app.runtime.active == 0
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    with asyncio.Runner() as runner:
+        yield Bench(runner)
+
+
+many = settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+paths = pytest.mark.parametrize("path", [CHAT, RUN])
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a JSON value, as the steps that lead there."""
+    yield at
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from places(inner, (*at, key))
+
+
+def put(value: Any, at: tuple[Any, ...], new: Any) -> Any:
+    if not at:
+        return new
+    first, *rest = at
+    if isinstance(value, dict):
+        return {**value, first: put(value[first], tuple(rest), new)}
+    return [put(item, tuple(rest), new) if number == first else item for number, item in enumerate(value)]
+
+
+@st.composite
+def mutated(draw: st.DrawFn, valid: dict[str, Any]) -> Any:
+    value: Any = valid
+    for _ in range(draw(st.integers(1, 3))):
+        value = put(value, draw(st.sampled_from(list(places(value)))), draw(VALUES))
+    return value
+
+
+@paths
+@many
+@given(value=VALUES)
+def test_any_json(bench: Bench, path: str, value: Any) -> None:
+    bench.check(path, json.dumps(value).encode("utf-8", "surrogatepass"))
+
+
+@paths
+@many
+@given(data=st.data())
+def test_a_valid_request_that_was_mutated(bench: Bench, path: str, data: st.DataObject) -> None:
+    value = data.draw(mutated(VALID_CHAT if path == CHAT else VALID_RUN))
+    bench.check(path, json.dumps(value).encode())
+
+
+@paths
+@many
+@given(cut=st.integers(0, 2000), junk=st.binary(max_size=6), length=st.integers(0, 8))
+def test_a_valid_request_with_broken_bytes(
+    bench: Bench, path: str, cut: int, junk: bytes, length: int
+) -> None:
+    whole = json.dumps(VALID_CHAT if path == CHAT else VALID_RUN).encode()
+    at = cut % len(whole)
+    bench.check(path, whole[:at] + junk + whole[at + length :])
+
+
+@paths
+@many
+@given(schema=VALUES)
+def test_any_schema_of_a_tool(bench: Bench, path: str, schema: Any) -> None:
+    valid = VALID_CHAT if path == CHAT else VALID_RUN
+    at = ("tools", 0, "function", "parameters") if path == CHAT else ("tools", 0, "parameters")
+    bench.check(path, json.dumps(put(valid, at, schema)).encode())
+
+
+@paths
+@many
+@given(
+    name=st.sampled_from(
+        ["x_thread_id", "x_request_id", "content_type", "origin", "content_encoding", "cookie"]
+    ),
+    value=st.text(st.characters(max_codepoint=255), max_size=30),
+)
+def test_any_header(bench: Bench, path: str, name: str, value: str) -> None:
+    valid = VALID_CHAT if path == CHAT else VALID_RUN
+    bench.check(path, json.dumps(valid).encode(), **{name: value})
+
+
+@many
+@given(agent=st.text(max_size=20))
+def test_any_path(bench: Bench, agent: str) -> None:
+    bench.check(f"/agui/{agent}".partition("?")[0], json.dumps(VALID_RUN).encode())
+
+
+@paths
+def test_the_valid_requests_are_valid(bench: Bench, path: str) -> None:
+    answer = bench.ask(path, json.dumps(VALID_CHAT if path == CHAT else VALID_RUN).encode())
+    assert answer.status == 200
+    assert (b"[DONE]" if path == CHAT else b"RUN_FINISHED") in answer.body
+
+
+def test_a_crash_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests would say if a door let an exception through, or a run failed inside."""
+
+    def broken(*_: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("rightseat.doors.openai.routes.read", broken)
+    with pytest.raises(ZeroDivisionError):
+        bench.check(CHAT, b"{}")
+    monkeypatch.setattr(Translating, "stream", broken)
+    with pytest.raises(AssertionError, match="internal"):
+        bench.check(RUN, json.dumps(VALID_RUN).encode())

@@ -1,0 +1,124 @@
+"""The cases of the AG-UI client, as tables."""
+
+from typing import Any
+
+HELLO = "Hello from the script: é漢😀"
+HIGH, LOW, UTC = '{"detail":"high"}', '{"detail":"low"}', '{"zone":"UTC"}'
+Message = list[Any]
+
+MESSAGES: dict[str, list[Message]] = {
+    "text": [["user", "hello"], ["assistant", HELLO]],
+    "paced": [["user", "slowly"], ["assistant", "Three slow words."]],
+    "server_tool": [
+        ["user", "sum"],
+        ["assistant", "Let me see.", [["add", '{"a":2,"b":3}']]],
+        ["tool", "5"],
+        ["assistant", "That makes 5."],
+    ],
+    "client_tool": [
+        ["user", "where am i"],
+        ["assistant", None, [["locate", HIGH]]],
+        ["tool", "Oslo"],
+        ["assistant", "You are in Oslo."],
+    ],
+    "client_tool_twice": [
+        ["user", "where"],
+        ["assistant", None, [["locate", HIGH]]],
+        ["tool", "Oslo"],
+        ["assistant", "You are in Oslo."],
+    ],
+    "two_client_calls": [
+        ["user", "pair"],
+        ["assistant", None, [["locate", LOW], ["clock", UTC]]],
+        ["tool", "Oslo"],
+        ["tool", "noon"],
+        ["assistant", "It is noon."],
+    ],
+    "both": [
+        ["user", "both both"],
+        ["assistant", None, [["locate", LOW], ["book", '{"seat":"both both"}']]],
+        ["tool", "Oslo"],
+        ["tool", "Booked both both."],
+        ["assistant", "Booked both both."],
+    ],
+    "question": [
+        ["user", "question"],
+        ["assistant", "One moment.", [["greet", "{}"]]],
+        ["tool", "Hello Ada."],
+        ["assistant", "Hello Ada."],
+        ["user", "hello"],
+        ["assistant", HELLO],
+    ],
+    "approved": [
+        ["user", "book approved"],
+        ["assistant", None, [["book", '{"seat":"book approved"}']]],
+        ["tool", "Booked book approved."],
+        ["assistant", "Booked book approved."],
+    ],
+    "flow": [
+        ["user", "trip flow"],
+        ["assistant", None, [["trip", '{"name":"trip flow"}']]],
+        ["tool", "Bought: Oslo."],
+        ["assistant", "Bought: Oslo."],
+    ],
+    "twins": [
+        ["user", "twins twins"],
+        ["assistant", None, [["trip", '{"name":"twins twins 1"}'], ["trip", '{"name":"twins twins 2"}']]],
+        ["tool", "Bought: Oslo."],
+        ["tool", "Bought: Rome."],
+        ["assistant", "Bought: Rome."],
+    ],
+    "open_step": [
+        ["user", "stroll"],
+        ["assistant", None, [["stroll", "{}"]]],
+        ["tool", "Went left."],
+        ["assistant", "Went left."],
+    ],
+    "refusal": [["user", "refuse"], ["assistant", "I will not."]],
+    "reasoning": [
+        ["user", "think"],
+        ["reasoning", "First think."],
+        ["assistant", "Done."],
+        ["user", "hello"],
+        ["assistant", HELLO],
+    ],
+    "silent": [["user", "silent"]],
+    "length": [["user", "long"], ["assistant", "This is cut"]],
+    "cut_held": [["user", "cut held"], ["assistant", "Let me look."]],
+}
+"""The conversation as the client holds it at the end of a case that ends well."""
+
+TOLD: dict[str, tuple[str, str]] = {
+    "wrong_type": ("invalid_arguments", 'add: a: "two" is not of type "integer"'),
+    "wrong_json": ("invalid_json", "The arguments are not valid JSON"),
+    "wrong_client": ("invalid_arguments", 'locate: detail: 7 is not of type "string"'),
+    "unknown_tool": ("unknown_tool", "There is no tool 'fly'."),
+    "raising_tool": ("tool_failed", "ValueError: no wheels"),
+    "denied": ("denied", "The person did not allow this call."),
+    "cancelled": ("cancelled", "The person did not want to answer."),
+}
+"""What model and client are told in place of a result."""
+
+FAILED: dict[str, tuple[str, str, str]] = {
+    "dead_at_once": ("upstream_unreachable", "cannot be reached", ""),
+    "upstream_401": ("upstream_denied", "refused our key", ""),
+    "upstream_429": ("upstream_busy", "over its rate limit", ""),
+    "dead_midway": ("incomplete", "ended before it was finished", "w0 w1 w2"),
+    "truncated": ("incomplete", "ended before it was finished", "w0 w1 w2"),
+    "error_midway": ("upstream_busy", "over its rate limit", "w0 w1 w2"),
+    "cut_shown": ("length", "cut off in the middle of a tool call", "Let me look."),
+}
+"""Code and message of RUN_ERROR, and what was said before it."""
+
+REFUSED: dict[str, tuple[int, str, str]] = {
+    "wrong_key": (401, "unauthorized", "The key is not known here."),
+    "no_key": (401, "unauthorized", "This server needs a key."),
+    "no_such_agent": (404, "not_found", "There is no agent 'nobody'. Those that exist: default,"),
+    "nothing": (400, "invalid_request", "messages: there is nothing to answer."),
+}
+
+ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswered")
+OTHERS = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
+CASES = tuple(f"{name} stream" for name in (*MESSAGES, *TOLD, *FAILED, *REFUSED, *ASKED, *OTHERS))
+UNCLEAN = {*REFUSED, "unanswered"}
+"""Cases in which a promise is rejected, and ought to be."""

@@ -1,0 +1,97 @@
+"""The cases of the two OpenAI clients: what is the same for both, as tables, and how a test looks at them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.peers.rig import Seen
+
+PYTHON, NODE = "openai-py", "openai-js"
+ECHO = "This is a scripted model, and its script has no line for that. You said: "
+HELLO = "Hello from the script: é漢😀"
+
+SAID: dict[str, list[str]] = {
+    "text": [HELLO],
+    "paced": ["Three slow words."],
+    "server_tool": ["Let me see.\n\nThat makes 5."],
+    "approved": [
+        'Allow book with {"seat":"book approved MODE"}?\n\nReply yes or no.',
+        "Booked book approved MODE.",
+    ],
+    "flow": ["Which city?", "Bought: Oslo."],
+    "twins": ["Which city?", "Which city?", "Bought: Rome."],
+    "asked_twice": ["Which city?", "Bought: Oslo.", f"{ECHO}Oslo"],
+    "silent": [""],
+}
+"""What the assistant says turn by turn in cases that are nothing but talk."""
+
+TOLD: dict[str, tuple[str, str]] = {
+    "wrong_type": ("invalid_arguments", 'add: a: "two" is not of type "integer"'),
+    "wrong_json": ("invalid_json", "The arguments are not valid JSON"),
+    "wrong_client": ("invalid_arguments", 'locate: detail: 7 is not of type "string"'),
+    "unknown_tool": ("unknown_tool", "There is no tool 'fly'."),
+    "raising_tool": ("tool_failed", "ValueError: no wheels"),
+}
+"""What the model is told when a call goes wrong; it repeats that to the person."""
+
+REFUSED: dict[str, tuple[str, int, str, str]] = {
+    "dead_at_once": ("InternalServerError", 502, "upstream_unreachable", "cannot be reached"),
+    "upstream_401": ("InternalServerError", 502, "upstream_denied", "refused our key"),
+    "upstream_429": ("RateLimitError", 429, "upstream_busy", "over its rate limit"),
+    "wrong_key": ("AuthenticationError", 401, "unauthorized", "The key is not known here."),
+    "no_such_model": (
+        "NotFoundError",
+        404,
+        "not_found",
+        "There is no model 'nobody'. Those that exist: default,",
+    ),
+    "bad_request": ("BadRequestError", 400, "invalid_request", "temperature: Expected"),
+    "no_such_route": ("NotFoundError", 404, "not_found", "There is nothing at '/v1/moderations'."),
+}
+"""Failures before the first word, the same in both modes."""
+
+BROKEN: dict[str, tuple[str, int, str, str]] = {
+    "dead_midway": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
+    "truncated": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
+    "error_midway": ("RateLimitError", 429, "upstream_busy", "over its rate limit"),
+}
+"""Failures after the first words: a status for who waits for the whole, an error in the stream for others."""
+
+TALKS = (
+    *SAID,
+    *TOLD,
+    *REFUSED,
+    *BROKEN,
+    "question",
+    "denied",
+    "evaded",
+    "approved_twice",
+    "raced",
+    "stranger",
+    "threaded",
+)
+CALLS = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
+OTHERS = ("refusal", "reasoning", "length", "cut_held", "cut_shown", "roles", "settings", "retried")
+RUNNER = ("runner", "runner_two", "runner_cut_held", "runner_cut_shown")
+MODES = ("stream", "whole")
+
+
+def cases(client: str) -> tuple[str, ...]:
+    names = (*TALKS, *CALLS, *OTHERS, "leave_waiting", *(RUNNER if client == NODE else ()))
+    once = ("chunks", "models", "leave", *(("keep_alive",) if client == PYTHON else ()))
+    return (*(f"{name} {mode}" for name in names for mode in MODES), *(f"{name} stream" for name in once))
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    name: str
+    seen: Seen
+    mode: str = "stream"
+
+    def turns(self, case: str) -> list[dict[str, Any]]:
+        return self.seen.turns(case, self.mode)
+
+    def contents(self, case: str) -> list[str | None]:
+        return [turn["content"] for turn in self.turns(case)]
+
+    def booked(self, case: str) -> int:
+        return self.seen.booked(f"{case} {self.mode}")

@@ -1,0 +1,131 @@
+"""What people say to the official OpenAI clients of Python and npm, and what they get: words or an exception.
+
+The programs are openai-py/drive.py and openai-js/drive.mjs; each test looks at one case of one client. What
+the two clients see is the same unless a test says so.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kit.faults import CANARY
+from tests.peers.openai_cases import BROKEN, ECHO, HELLO, NODE, PYTHON, REFUSED, SAID, TOLD, Peer
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_talk(peer: Peer, case: str) -> None:
+    assert peer.contents(case) == [text.replace("MODE", peer.mode) for text in SAID[case]]
+    assert {(turn["role"], turn["finish"], turn["model"]) for turn in peer.turns(case)} == {
+        ("assistant", "stop", "default")
+    }
+    assert not any(turn["calls"] for turn in peer.turns(case))
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_wrong_call_is_told_to_the_model_and_never_handed_out(peer: Peer, case: str) -> None:
+    (turn,) = peer.turns(case)
+    code, message = TOLD[case]
+    assert f'"code":"{code}"' in turn["content"]
+    assert message in turn["content"].replace('\\"', '"')
+    assert (turn["finish"], turn["calls"], turn["done"]) == ("stop", [], [])
+
+
+def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> None:
+    kind, status, code, message = expected
+    assert (turn["class"], turn["status"], turn["code"]) == (kind, status, code)
+    assert message in turn["message"]
+    assert turn["request"], "the request's id is what a user can quote"
+    assert CANARY not in json.dumps(turn)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
+    (turn,) = peer.turns(case)
+    check_fault(turn, REFUSED[case])
+    assert turn["retry_after"] == ("7" if case == "upstream_429" else None)
+    assert turn["param"] == {"no_such_model": "model", "bad_request": "temperature"}.get(case)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_failure_after_the_first_words(peer: Peer, case: str) -> None:
+    (turn,) = peer.turns(case)
+    _, _, code, message = BROKEN[case]
+    if peer.mode == "whole":
+        check_fault(turn, BROKEN[case])
+    else:
+        # The status was sent long before, so all that is left is the clients' own class for such an error.
+        assert (turn["class"], turn["status"], turn["code"]) == ("APIError", None, code)
+        assert message in turn["message"]
+        assert turn["heard"] == "w0 w1 w2"
+        assert CANARY not in json.dumps(turn)
+
+
+def test_usage(peer: Peer) -> None:
+    assert peer.turns("text")[0]["usage"] == [5, 4, 9]
+    assert peer.turns("roles")[0]["usage"] == [7, 3, 10]
+
+
+def test_question(peer: Peer) -> None:
+    question, answered, later = peer.contents("question")
+    assert question is not None
+    assert " ".join(question.split()) == "One moment. What is your name?"
+    assert (answered, later) == ("Hello Ada.", HELLO)
+
+
+def test_question_is_a_paragraph_of_its_own(peer: Peer) -> None:
+    assert peer.contents("question")[0] == "One moment.\n\nWhat is your name?"
+
+
+def test_no_is_no(peer: Peer) -> None:
+    assert '"code":"denied"' in (peer.contents("denied")[1] or "")
+    assert peer.booked("denied") == 0
+
+
+def test_a_yes_to_something_else_approves_nothing(peer: Peer) -> None:
+    assert peer.contents("evaded")[1:] == [HELLO, f"{ECHO}yes"]
+    assert peer.booked("evaded") == 0
+
+
+def test_the_same_answer_twice_acts_once(peer: Peer) -> None:
+    assert peer.contents("approved_twice")[1:] == [f"Booked book approved_twice {peer.mode}.", f"{ECHO}yes"]
+    assert (peer.booked("approved_twice"), peer.booked("asked_twice")) == (1, 1)
+    assert (peer.booked("approved"), peer.booked("flow"), peer.booked("twins")) == (1, 1, 2)
+
+
+def test_the_same_answer_from_two_windows_acts_once(peer: Peer) -> None:
+    assert sorted(peer.contents("raced")[1:], key=str) == [f"Booked book raced {peer.mode}.", f"{ECHO}yes"]
+    assert peer.booked("raced") == 1
+
+
+def test_another_owner_cannot_answer(peer: Peer) -> None:
+    assert peer.contents("stranger")[1:] == [f"{ECHO}yes", f"Booked book stranger {peer.mode}."]
+    assert peer.booked("stranger") == 1
+
+
+def test_a_named_thread_needs_no_history(peer: Peer) -> None:
+    assert peer.contents("threaded")[1] == "Hello Ada."
+
+
+def test_refusal(peer: Peer) -> None:
+    (turn,) = peer.turns("refusal")
+    assert turn["refusal"] == "I will not."
+    assert not turn["content"]
+
+
+def test_reasoning(peer: Peer) -> None:
+    (turn,) = peer.turns("reasoning")
+    assert turn["content"] == "Done."
+    # The npm client's accumulator keeps only the last piece of a field that it does not know.
+    only_last = peer.name == NODE and peer.mode == "stream"
+    assert turn["reasoning"] == (" think." if only_last else "First think.")
+
+
+def test_length(peer: Peer) -> None:
+    (turn,) = peer.turns("length")
+    if (peer.name, peer.mode) == (PYTHON, "stream"):
+        assert (turn["class"], turn["heard"]) == ("LengthFinishReasonError", "This is cut")
+    else:
+        assert (turn["finish"], turn["content"]) == ("length", "This is cut")
