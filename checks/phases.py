@@ -78,14 +78,14 @@ def unit_and_contract() -> Phase:
     if phase.step("install", "make", "--no-print-directory", f"PYTHON={sys.executable}", ".venv/.dev"):
         return phase
     phase.step("check", PYTHON, "-m", "checks")
-    phase.step("tests", *pytest("-m", "not peers and not model"))
+    phase.step("tests", *pytest("-m", "not peers and not process and not model"))
     return phase
 
 
 def peers_and_browser() -> Phase:
     phase = Phase("2 real peers and browser", 720)
     phase.step("install peers", PYTHON, "tests/peers/install.py")
-    if phase.step("tests of peers", *pytest("-m", "peers"), passes=(0, NO_TESTS)) == NO_TESTS:
+    if phase.step("tests of peers", *pytest("-m", "peers or process"), passes=(0, NO_TESTS)) == NO_TESTS:
         print("no test drives a peer yet")
     return phase
 

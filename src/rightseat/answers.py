@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import Any
 
 import msgspec
@@ -59,10 +61,11 @@ async def read(ask: Ask, text: str, model: Model) -> Any:
         only = plain(schema, text) if isinstance(schema, dict) else None
         if only is not None:
             return {name: only}
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        pass
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        value = msgspec.json.decode(text)
+        # An object was meant as the answer, right or wrong; a bare number may just be words.
+        if isinstance(value, dict) or checker(ask.schema).problem(value) is None:
+            return value
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
     try:
         return await structured(model, question, ask.schema)
@@ -81,7 +84,7 @@ def plain(schema: dict[str, Any], text: str) -> Any:
             return text
         case "integer" | "number":
             number = text.replace(",", "").replace("，", "")
-            if number.lstrip("+-").replace(".", "", 1).isdecimal():
+            if re.fullmatch(r"[+-]?\d{1,30}(\.\d{1,30})?", number):
                 return float(number) if "." in number else int(number)
         case "boolean":
             return consent(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Mapping
 from typing import assert_never
 
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from rightseat import fragments
 from rightseat.continuation import Ids
-from rightseat.errors import Incomplete
+from rightseat.errors import Incomplete, UpstreamGarbled
 from rightseat.events import (
     CallArgs,
     CallEnd,
@@ -26,6 +27,9 @@ from rightseat.events import (
 from rightseat.fragments import Fragment
 from rightseat.messages import Call, Message, Opaque, Text
 from rightseat.streams import closing
+
+# An answer longer than this, about a million tokens, is a model that runs away with the memory.
+MAX_TEXT = 4 << 20
 
 
 class Answered(Struct, frozen=True):
@@ -62,7 +66,8 @@ class Assembly:
         self.clients = clients
         self.message = ids.message()
         self.open: TextStart | ReasoningStart | None = None
-        self.texts: list[str] = []
+        self.texts = io.StringIO()
+        self.size = 0
         self.calls: dict[int, Call] = {}
         self.arguments: dict[int, list[str]] = {}
         self.streamed: dict[int, str] = {}
@@ -95,13 +100,17 @@ class Assembly:
     def text(self, text: str, refusal: bool, logprobs: object) -> list[Event]:
         if not text and logprobs is None:
             return []
-        self.texts.append(text)
+        first = not self.size
+        self.size += len(text)
+        if self.size > MAX_TEXT:
+            raise UpstreamGarbled("The model did not stop talking and was cut off. Ask for less.")
+        self.texts.write(text)
         current = self.open
         if type(current) is TextStart and current.refusal == refusal:
             return [TextDelta(current.id, text, logprobs)]
         events = self.shut()
         # The first text has the message's own id; a later one is another message to a door.
-        start = TextStart(self.message if len(self.texts) == 1 else self.ids.message(), refusal)
+        start = TextStart(self.message if first else self.ids.message(), refusal)
         self.open = start
         return [*events, start, TextDelta(start.id, text, logprobs)]
 
@@ -119,14 +128,15 @@ class Assembly:
         if index in self.calls:
             return []
         call = self.calls[index] = Call(self.ids.call(), name, "")
-        self.arguments[index] = []
+        early = "".join(self.arguments.setdefault(index, []))
         if not (enforced and name in self.clients):
             return []
         self.streamed[index] = call.id
-        return [*self.shut(), CallStart(call.id, name, self.message, self.clients[name])]
+        start = CallStart(call.id, name, self.message, self.clients[name])
+        return [*self.shut(), start, *([CallArgs(call.id, early)] if early else [])]
 
     def args(self, index: int, json: str) -> list[Event]:
-        self.arguments[index].append(json)
+        self.arguments.setdefault(index, []).append(json)
         id = self.streamed.get(index)
         return [CallArgs(id, json)] if id is not None and json else []
 
@@ -154,7 +164,7 @@ class Assembly:
             Call(call.id, call.name, "".join(self.arguments[index]))
             for index, call in sorted(self.calls.items())
         )
-        text = "".join(self.texts)
+        text = self.texts.getvalue()
         message = Message(
             "assistant",
             (Text(text),) if text else (),

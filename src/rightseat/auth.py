@@ -58,7 +58,8 @@ class Authenticator:
         return owners[0]
 
     async def owner(self, value: str) -> Owner | None:
-        digest = hashlib.sha256(value.encode("utf-8", "surrogateescape")).digest()
+        # Headers are read as latin-1, so this gives back the bytes that were sent.
+        digest = hashlib.sha256(value.encode("latin-1", "replace")).digest()
         found = [name for known, name in self.keys.items() if hmac.compare_digest(known, digest)]
         if found:
             return Owner(f"key:{found[0]}")

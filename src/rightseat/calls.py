@@ -186,35 +186,44 @@ class Batch:
         if verdict is not None:
             yield verdict
             return
-        kept, tool = self.kept[call.id], self.tools.get(call.name)
+        tool = self.tools.get(call.name)
+        limit = (tool and tool.timeout) or self.timeout
+        try:
+            async with closing(self.attempt(call, tool, limit)) as items:
+                async for item in items:
+                    yield item
+        except TimeoutError:
+            yield failure("timeout", f"{call.name} took longer than {limit:g} s and was stopped.")
+        except RightseatError as error:
+            yield failure(error.code, error.message)
+        except SystemExit:
+            yield failure("tool_failed", "The tool tried to end the process.")
+        except Exception as error:
+            log.warning("tool %s failed", call.name, exc_info=error)
+            yield failure("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
+
+    async def attempt(
+        self, call: Call, tool: Tool | None, limit: float
+    ) -> AsyncIterator[Event | Result | Pause]:
         if tool is None or tool.call is None:
             yield failure("unknown_tool", f"There is no tool {call.name} any more.")
             return
+        kept = self.kept[call.id]
         context = ToolContext(self.turn, call.id, kept.state, kept.answers)
-        limit = tool.timeout or self.timeout
-        last: Result | Pause | None = None
-        try:
-            async with closing(
-                within(tool.call(msgspec.json.decode(call.arguments), context), limit)
-            ) as items:
-                async for item in items:
-                    if isinstance(item, Result | Pause):
-                        last = item
-                    elif last is None:
-                        yield item
-        except TimeoutError:
-            last = failure("timeout", f"{call.name} took longer than {limit:g} s and was stopped.")
-        except RightseatError as error:
-            last = failure(error.code, error.message)
-        except Exception as error:
-            log.warning("tool %s failed", call.name, exc_info=error)
-            last = failure("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
-        yield last if last is not None else Result()
+        last: Result | Pause = Result()
+        items = within(tool.call(msgspec.json.decode(call.arguments), context), limit)
+        async with closing(items):
+            async for item in items:
+                if isinstance(item, Result | Pause):
+                    last = item
+                else:
+                    yield item
+        # Encoded here, within the boundary: a strange value is the tool's failure, not the run's.
+        yield last if isinstance(last, Pause) else Result(last.text, last.failed)
 
     def settle(self, call: Call, result: Result) -> CallResult:
-        text = result.text
-        self.kept[call.id] = Kept(result=text, failed=result.failed)
-        return CallResult(call.id, text, result.failed)
+        self.kept[call.id] = Kept(result=result.text, failed=result.failed)
+        return CallResult(call.id, result.text, result.failed)
 
     def park(self, call: Call, pause: Pause) -> None:
         kept = self.kept[call.id]

@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from rightseat.function import Signature
 from rightseat.isolate import Reply
-from rightseat.tools import Tool, ToolContext
+from rightseat.signature import Signature
+from rightseat.tools import Result, Tool, ToolContext, plainly
 from rightseat.turn import Turn
 
 
@@ -30,13 +30,16 @@ def function_of(module: str, qualname: str) -> Callable[..., Any]:
     return thing.function if isinstance(thing, Tool) and thing.function else thing
 
 
-def answer(function: Callable[..., Any], line: bytes) -> Reply:
-    values = Signature(function).bind(msgspec.json.decode(line), ToolContext(Turn(messages=())))
+def answer(function: Callable[..., Any], line: bytes) -> bytes:
+    """The tool-call boundary, on the far side of the pipe."""
     try:
+        values = Signature(function).bind(msgspec.json.decode(line), ToolContext(Turn(messages=())))
         value = function(**values)
-        return Reply(asyncio.run(value) if inspect.iscoroutine(value) else value)
-    except Exception as error:  # the tool-call boundary, on the far side of the pipe
-        return Reply(error=f"{type(error).__name__}: {error}"[:500])
+        value = asyncio.run(value) if inspect.iscoroutine(value) else value
+        result = value if isinstance(value, Result) else Result(value)
+        return msgspec.json.encode(Reply(result.content, failed=result.failed), enc_hook=plainly)
+    except Exception as error:
+        return msgspec.json.encode(Reply(error=f"{type(error).__name__}: {error}"[:500]))
 
 
 def main(module: str, qualname: str) -> None:
@@ -52,7 +55,7 @@ def main(module: str, qualname: str) -> None:
     threading.Thread(target=read, daemon=True).start()
     function = function_of(module, qualname)
     while True:
-        out.write(msgspec.json.encode(answer(function, lines.get()), enc_hook=str) + b"\n")
+        out.write(answer(function, lines.get()) + b"\n")
 
 
 if __name__ == "__main__":

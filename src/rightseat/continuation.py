@@ -89,6 +89,7 @@ class Bound(Struct, frozen=True):
 
     interrupt: str
     kind: Literal["ask", "confirm", "form"]
+    question: str
 
 
 class Store(Protocol):

@@ -26,6 +26,7 @@ from rightseat.events import (
     TextDelta,
 )
 from rightseat.messages import said
+from rightseat.prompt import Settings, ToolChoice
 from rightseat.responder import Responder
 from rightseat.streams import closing
 from rightseat.tools import Ask, Pause, Result, Tool, ToolContext, failure
@@ -75,6 +76,8 @@ def inner(ctx: ToolContext, request: str) -> Turn:
         messages=(said("user", request),),
         assistant=None,
         tools=(),
+        tool_choice=ToolChoice(),
+        settings=Settings(),
         answers=tuple(Answer(id, payload=value) for id, value in zip(asked, given, strict=True)),
         depth=ctx.turn.depth + 1,
         shows_interrupts=True,

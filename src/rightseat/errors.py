@@ -16,7 +16,8 @@
     │   ├── UpstreamRefused       502             it cannot be reached
     │   ├── UpstreamRejected      502             it does not take our request (4xx)
     │   ├── UpstreamDenied        502             it does not take our key (401, 403)
-    │   ├── UpstreamBusy          429             rate limit or overload, with Retry-After
+    │   ├── UpstreamBusy          429             over a rate limit, with Retry-After
+    │   │   └── UpstreamOverloaded 503            too much to do, or down for a while
     │   ├── UpstreamTimeout       504             it said nothing for too long
     │   ├── UpstreamGarbled       502             what it sent cannot be read
     │   └── Incomplete            502             it stopped in the middle of an answer
@@ -129,6 +130,11 @@ class UpstreamDenied(UpstreamError):
 class UpstreamBusy(UpstreamError):
     status = 429
     code = "upstream_busy"
+
+
+class UpstreamOverloaded(UpstreamBusy):
+    status = 503
+    code = "upstream_overloaded"
 
 
 class UpstreamTimeout(UpstreamError):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-import typing
 from collections.abc import AsyncIterator, Callable
 from typing import Any, overload
-
-import pydantic
 
 from rightseat.errors import ConfigError
 from rightseat.events import Event
 from rightseat.isolate import Isolated
+from rightseat.signature import Signature
+from rightseat.streams import closing
 from rightseat.threads import Threads
 from rightseat.tools import Asked, Pause, Result, Tool, ToolCall, ToolContext, failure
 
@@ -49,85 +48,47 @@ def tool(
     def wrap(function: Function) -> Tool:
         signature = Signature(function)
         title = name or function.__name__
-        if not NAME.fullmatch(title):
-            raise ConfigError(f"Tool name {title!r}: use letters, digits, _ and -, at most 64.")
+        _check(title, function, signature, isolate)
+        child = Isolated(function.__module__, function.__qualname__) if isolate else None
         return Tool(
             name=title,
             description=description or signature.summary,
             parameters=signature.schema,
-            call=_isolated(function, signature) if isolate else _inline(function, signature),
+            call=_isolated(child) if child else _inline(function, signature),
             confirm=confirm,
             timeout=timeout,
             function=function,
+            close=child.close if child else None,
         )
 
     return wrap if function is None else wrap(function)
+
+
+def _check(title: str, function: Function, signature: Signature, isolate: bool) -> None:
+    if not NAME.fullmatch(title):
+        raise ConfigError(f"Tool name {title!r}: use letters, digits, _ and -, at most 64.")
+    if inspect.isgeneratorfunction(function):
+        raise ConfigError(f"Tool {title}: write it as `async def` to yield events.")
+    if isolate and signature.context is not None:
+        raise ConfigError(f"Tool {title}: an isolated tool runs elsewhere and has no ToolContext.")
+    if isolate and inspect.isasyncgenfunction(function):
+        raise ConfigError(f"Tool {title}: an isolated tool runs elsewhere and cannot yield events.")
 
 
 def as_tool(thing: Tool | Function) -> Tool:
     return thing if isinstance(thing, Tool) else tool(thing)
 
 
-class Signature:
-    """A function's parameters as a pydantic model: the schema going out, the typed values coming in."""
-
-    def __init__(self, function: Function) -> None:
-        doc = inspect.getdoc(function) or ""
-        self.summary = re.split(r"\n\s*\n|\n\s*(?:Args|Parameters|:param)", doc, maxsplit=1)[0].strip()
-        notes = parameter_notes(doc)
-        hints = typing.get_type_hints(function, include_extras=True)
-        self.context: str | None = None
-        fields: dict[str, Any] = {}
-        for parameter in inspect.signature(function).parameters.values():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-                raise ConfigError(f"Tool {function.__name__}: parameter {parameter} cannot be given by name.")
-            hint = hints.get(parameter.name, Any)
-            if hint is ToolContext:
-                self.context = parameter.name
-                continue
-            default = ... if parameter.default is parameter.empty else parameter.default
-            note = notes.get(parameter.name)
-            fields[parameter.name] = (hint, pydantic.Field(default, description=note) if note else default)
-        self.model = pydantic.create_model(function.__name__, **fields)
-        self.schema = without_titles(self.model.model_json_schema())
-
-    def bind(self, args: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
-        model = self.model.model_validate(args)
-        values = {name: getattr(model, name) for name in type(model).model_fields}
-        return values if self.context is None else {**values, self.context: ctx}
-
-
-def parameter_notes(doc: str) -> dict[str, str]:
-    """What a docstring says of each parameter, in Google's form (`name: text`) or Sphinx's (`:param`)."""
-    notes = dict(re.findall(r"^\s*:param\s+(?:[^:\s]+\s+)?(\w+):\s*(.+)$", doc, re.MULTILINE))
-    section = re.search(r"^(?:Args|Arguments|Parameters):\s*\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
-    if section:
-        notes |= dict(re.findall(r"^[ \t]+(\w+)\s*(?:\([^)]*\))?:\s*(.+)$", section[1], re.MULTILINE))
-    return notes
-
-
-def without_titles(schema: Any) -> Any:
-    """Pydantic titles every field after its name; a model pays for each such word and learns nothing."""
-    if isinstance(schema, list):
-        return [without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    named = {"properties", "$defs"}
-    return {
-        key: {name: without_titles(value) for name, value in item.items()}
-        if key in named
-        else without_titles(item)
-        for key, item in schema.items()
-        if not (key == "title" and isinstance(item, str))
-    }
-
-
 def _inline(function: Function, signature: Signature) -> ToolCall:
     if inspect.isasyncgenfunction(function):
 
         async def streams(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-            async for item in function(**signature.bind(args, ctx)):
-                yield item
+            try:
+                async with closing(function(**signature.bind(args, ctx))) as items:
+                    async for item in items:
+                        yield item
+            except Asked as asked:
+                yield Pause((asked.ask,))
 
         return streams
 
@@ -146,15 +107,9 @@ def _inline(function: Function, signature: Signature) -> ToolCall:
     return call
 
 
-def _isolated(function: Function, signature: Signature) -> ToolCall:
-    if signature.context is not None:
-        raise ConfigError(
-            f"Tool {function.__name__}: an isolated tool runs elsewhere and has no ToolContext."
-        )
-    child = Isolated(function.__module__, function.__qualname__)
-
+def _isolated(child: Isolated) -> ToolCall:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         reply = await child.call(args)
-        yield failure("tool_failed", reply.error) if reply.error else Result(reply.value)
+        yield failure("tool_failed", reply.error) if reply.error else Result(reply.value, reply.failed)
 
     return call

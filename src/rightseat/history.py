@@ -10,29 +10,30 @@ from msgspec.structs import replace
 
 from rightseat.continuation import ticket_of
 from rightseat.errors import ContextTooLong
-from rightseat.messages import Call, Image, Message, said
+from rightseat.messages import Call, Message, Text, said
 from rightseat.prompt import ToolSpec
 from rightseat.tools import failure
 
 UNANSWERED = failure("not_answered", "This call was never answered.").text
 MESSAGE_TOKENS = 4
-IMAGE_TOKENS = 1000
+PART_TOKENS = 1000  # an image or a file: nobody knows before the model has read it
 
 
 def paired(messages: Iterable[Message]) -> list[Message]:
     """Every call directly followed by its results, no result without its call: upstreams refuse all else."""
-    listed = list(messages)
-    results = {message.call_id: message for message in reversed(listed) if message.role == "tool"}
     kept: list[Message] = []
-    for message in listed:
+    results: dict[str | None, Message] = {}
+    # From the end, so that the nearest result is the one at hand: some clients use an id again each turn.
+    for message in reversed(list(messages)):
         if message.role == "tool":
+            results[message.call_id] = message
             continue
         calls = tuple(whole for call in message.calls if (whole := _whole(call, call.id in results)))
         if message.calls and not calls and not message.parts:
             continue
-        kept.append(replace(message, calls=calls) if message.calls else message)
-        kept += [results.get(call.id) or said("tool", UNANSWERED, call_id=call.id) for call in calls]
-    return kept
+        answers = [results.pop(call.id, said("tool", UNANSWERED, call_id=call.id)) for call in calls]
+        kept += [*reversed(answers), replace(message, calls=calls) if message.calls else message]
+    return kept[::-1]
 
 
 def _whole(call: Call, answered: bool) -> Call | None:
@@ -48,11 +49,11 @@ def _whole(call: Call, answered: bool) -> Call | None:
 
 def trusted(messages: Iterable[Message], server: set[str], known: dict[str, str]) -> list[Message]:
     """Results of server calls as we remember them: a client that sends one could have made it up."""
-    names = {call.id: call.name for message in messages for call in message.calls}
+    ours = {call.id for message in messages for call in message.calls if call.name in server}
     unknown = failure("result_unknown", "The result of this earlier call is no longer held.").text
     return [
         replace(message, parts=said("tool", known.get(message.call_id or "", unknown)).parts)
-        if message.role == "tool" and names.get(message.call_id or "") in server
+        if message.role == "tool" and message.call_id in ours
         else message
         for message in messages
     ]
@@ -96,8 +97,8 @@ def estimate(text: str) -> int:
 
 def weight(message: Message) -> int:
     calls = sum(estimate(call.name + call.arguments) for call in message.calls)
-    images = sum(IMAGE_TOKENS for part in message.parts if isinstance(part, Image))
-    return MESSAGE_TOKENS + estimate(message.text) + calls + images
+    others = sum(PART_TOKENS for part in message.parts if not isinstance(part, Text))
+    return MESSAGE_TOKENS + estimate(message.text) + calls + others
 
 
 def fitted(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
 from typing import Any
 
@@ -19,6 +21,7 @@ MAX_LINE = 16 << 20
 class Reply(Struct, frozen=True):
     value: Any = None
     error: str = ""
+    failed: bool = False
 
 
 class ChildDied(RightseatError):
@@ -29,12 +32,17 @@ class Isolated:
     """Calls one function in child processes: a warm one if there is one, else a new one."""
 
     def __init__(self, module: str, qualname: str) -> None:
+        if module == "__main__" or "<locals>" in qualname:
+            raise ConfigError(
+                f"Tool {qualname} is isolated, so its process must be able to import it: "
+                "put it at the top level of a module, not into the script that is run."
+            )
         self.module = module
         self.qualname = qualname
-        self.idle: list[asyncio.subprocess.Process] = []
+        self.idle: list[tuple[asyncio.AbstractEventLoop, asyncio.subprocess.Process]] = []
 
     async def call(self, args: dict[str, Any]) -> Reply:
-        process = self.idle.pop() if self.idle else await self.start()
+        process = self.warm() or await self.start()
         keep = False
         try:
             assert process.stdin is not None
@@ -47,16 +55,18 @@ class Isolated:
             return msgspec.json.decode(line, type=Reply)
         finally:
             if keep:
-                self.idle.append(process)
+                self.idle.append((asyncio.get_running_loop(), process))
             else:
                 await kill(process)
 
+    def warm(self) -> asyncio.subprocess.Process | None:
+        """A child that lives and belongs to this loop."""
+        loop = asyncio.get_running_loop()
+        mine = [process for of, process in self.idle if of is loop and process.returncode is None]
+        self.idle = [(loop, process) for process in mine[:-1]]
+        return mine[-1] if mine else None
+
     async def start(self) -> asyncio.subprocess.Process:
-        if self.module == "__main__" or "<locals>" in self.qualname:
-            raise ConfigError(
-                f"Tool {self.qualname} is isolated, so its process must be able to import it: "
-                "put it at the top level of a module, not into the script that is run."
-            )
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -71,13 +81,14 @@ class Isolated:
         )
 
     async def close(self) -> None:
-        while self.idle:
-            await kill(self.idle.pop())
+        while (process := self.warm()) is not None:
+            await kill(process)
 
 
 async def kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.kill()
+    # The whole session: what the tool has started goes with it.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
     # The transport's pipes close one loop step later; without this a closing loop complains of them.
     transport = getattr(process, "_transport", None)

@@ -160,9 +160,9 @@ class Runtime:
     async def close(self) -> None:
         """Close what the runtime holds open: models' connections, children."""
         for assistant in self.assistants.values():
-            close = getattr(assistant.model, "close", None)
-            if close is not None:
-                await close()
+            for close in (getattr(assistant.model, "close", None), *(tool.close for tool in assistant.tools)):
+                if close is not None:
+                    await close()
         for closer in self._closers:
             await closer()
 

@@ -18,7 +18,8 @@ _known: set[str] = set()
 
 def mask(text: str) -> str:
     """The text without any secret that this process knows: for words that come from somebody else's code."""
-    for value in _known:
+    # The longest first: one secret may be the beginning of another.
+    for value in sorted(_known, key=len, reverse=True):
         if value in text:
             text = text.replace(value, "***")
     return text

@@ -7,6 +7,7 @@ limit new calls are refused, so that a tool that hangs takes a bounded number of
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
@@ -44,26 +45,27 @@ class Threads:
                 value = context.run(work)
             except BaseException as caught:  # the caller's task raises it, whatever it is
                 error = caught
-            try:
-                loop.call_soon_threadsafe(settle, value, error)
-            except RuntimeError:
-                return  # the loop is gone, and with it everyone who waited
-
-        def settle(value: Any, error: BaseException | None) -> None:
-            if future.done():
-                self.abandoned -= 1
-            elif error is None:
-                future.set_result(value)
-            elif isinstance(error, StopIteration):
-                # A Future refuses StopIteration, and the waiter would wait for ever.
-                future.set_exception(RuntimeError("the tool raised StopIteration"))
-            else:
-                future.set_exception(error)
+            # Without a loop there is nobody left who waits.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self.settle, future, value, error)
 
         # A daemon: an abandoned thread must not keep the process from leaving.
         threading.Thread(target=body, name="rightseat-tool", daemon=True).start()
         try:
             return await future
         except asyncio.CancelledError:
-            self.abandoned += 1
+            # A thread that is just done needs no counting: nobody would count it down again.
+            if future.cancelled():
+                self.abandoned += 1
             raise
+
+    def settle(self, future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+        if future.done():
+            self.abandoned -= 1
+        elif error is None:
+            future.set_result(value)
+        elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt):
+            # A Future refuses the first, and the others would end the whole server.
+            future.set_exception(RuntimeError(f"the tool raised {type(error).__name__}"))
+        else:
+            future.set_exception(error)

@@ -7,7 +7,7 @@ no `call` and ends the run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import Any, Literal
@@ -39,7 +39,13 @@ class Result(Struct, frozen=True):
             return ""
         if isinstance(self.content, str):
             return self.content
-        return msgspec.json.encode(self.content, enc_hook=str).decode()
+        return msgspec.json.encode(self.content, enc_hook=plainly).decode()
+
+
+def plainly(value: Any) -> Any:
+    """What JSON has no form for: a pydantic model as its fields, anything else as its text."""
+    dump = getattr(value, "model_dump", None)
+    return str(value) if dump is None else dump(mode="json")
 
 
 def failure(code: str, message: str) -> Result:
@@ -108,6 +114,7 @@ class Tool:
     confirm: bool = False
     timeout: float | None = None
     function: Callable[..., Any] | None = None
+    close: Callable[[], Awaitable[None]] | None = None
 
     @property
     def client(self) -> bool:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.kit.server import Server
 
+pytestmark = pytest.mark.process
+
 
 async def ask(server: Server, data: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

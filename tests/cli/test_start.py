@@ -11,6 +11,8 @@ import pytest
 
 import rightseat
 
+pytestmark = pytest.mark.process
+
 HEAVY = {"aiohttp", "asyncio", "hypothesis", "httptools", "jsonschema_rs", "msgspec", "pydantic", "rich"}
 HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime", "starlette", "uvicorn", "uvloop"}
 

@@ -307,7 +307,8 @@ async def test_a_keep_alive_that_nobody_takes_is_a_client_that_takes_nothing() -
         await asyncio.Event().wait()
 
     async def forever() -> pump.Message:
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.Event().wait()
+        return {}
 
     async def send(message: pump.Message) -> None:
         sent.append(message)

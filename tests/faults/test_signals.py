@@ -6,10 +6,14 @@ import signal
 import time
 from collections.abc import AsyncIterator
 
+import pytest
+
 from tests.faults.faces import AGUI, STREAMED, WHOLE, Face, Outcome, until
 from tests.kit.client import Client, Closed
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
+
+pytestmark = pytest.mark.process
 
 GRACE = 2
 CONFIG = """

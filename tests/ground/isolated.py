@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -41,7 +42,8 @@ def prints() -> str:
 
 
 def hangs(file: str) -> None:
-    """Hangs once its pid is on record."""
+    """Hangs once its pid is on record, and does not listen to a polite request to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Path(file).with_suffix(".new").write_text(str(os.getpid()), "utf-8")
     Path(file).with_suffix(".new").rename(file)
     while True:

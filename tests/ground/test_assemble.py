@@ -81,7 +81,6 @@ def test_arguments_are_kept_apart_by_index() -> None:
     assert len({call.id for call in answered.message.calls}) == 2
 
 
-@pytest.mark.xfail(reason="bug: arguments before the name are a KeyError")
 def test_arguments_before_the_name_are_kept() -> None:
     try:
         _, answered = take(f.CallArgs(0, "{"), f.CallName(0, "here"), f.CallArgs(0, "}"), f.Finish("calls"))
@@ -185,6 +184,7 @@ def balanced(events: list[Event], whole: bool) -> None:
                 assert open_text == id
                 open_text = None
             case CallStart(id):
+                assert open_text is None
                 open_calls.add(id)
                 ids.append(id)
             case CallArgs(id):

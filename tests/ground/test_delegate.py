@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from rightseat.delegate import responder_tool
 from rightseat.events import (
     Artifact,
@@ -111,7 +109,6 @@ async def test_its_turn_is_the_callers_one_level_down() -> None:
     assert turn.shows_interrupts
 
 
-@pytest.mark.xfail(reason="bug: a choice that was forced on the caller is forced on the inner one as well")
 async def test_a_forced_choice_does_not_reach_the_inner_one() -> None:
     inner = Inner(RunFinished("stop"))
     await called(inner, Turn(messages=(), tool_choice=ToolChoice("named", "plan")))

@@ -11,7 +11,8 @@ import pytest
 
 from rightseat.errors import ConfigError
 from rightseat.events import Event, StepStart
-from rightseat.function import as_tool, parameter_notes, tool
+from rightseat.function import as_tool, tool
+from rightseat.signature import parameter_notes
 from rightseat.streams import closing
 from rightseat.tools import Ask, Asked, Pause, Result, Tool, ToolContext
 from rightseat.turn import Turn
@@ -171,7 +172,6 @@ def test_titles_are_gone_but_a_property_called_title_stays() -> None:
     assert schema["$defs"]["Person"]["required"] == ["name", "home"]
 
 
-@pytest.mark.xfail(reason="bug: without_titles also walks through default values")
 def test_a_default_with_a_key_title_keeps_it() -> None:
     assert field_of(dict[str, str], {"title": "Mr"})["default"] == {"title": "Mr"}
 
@@ -233,7 +233,6 @@ async def test_an_async_generator_streams_events_and_a_result() -> None:
     assert await outcome(work, {"n": 2}) == [StepStart("0"), StepStart("1"), Result(2)]
 
 
-@pytest.mark.xfail(reason="bug: _inline.streams does not close the tool's generator when it is closed itself")
 async def test_a_generator_tool_that_is_left_is_closed() -> None:
     closed: list[str] = []
 
@@ -264,7 +263,6 @@ async def test_asking_pauses_and_the_answer_comes_back(kind: str) -> None:
     assert await outcome(made, {}, answers=("Monday",)) == [Result("on Monday")]
 
 
-@pytest.mark.xfail(reason="bug: an async generator tool that asks raises Asked out of the tool")
 async def test_a_generator_tool_can_ask_too() -> None:
     @tool
     async def work(ctx: ToolContext) -> AsyncIterator[Event | Result]:
@@ -278,14 +276,12 @@ async def test_a_generator_tool_can_ask_too() -> None:
     assert items == [StepStart("one"), Pause((Ask("Which day?"),))]
 
 
-@pytest.mark.xfail(reason="bug: names that pydantic's BaseModel has raise a warning")
 def test_a_parameter_may_be_called_schema_or_json() -> None:
     def query(schema: str, json: str, copy: bool = False) -> None: ...
 
     assert list(tool(query).parameters["properties"]) == ["schema", "json", "copy"]
 
 
-@pytest.mark.xfail(reason="bug: pydantic keeps names with an underscore private, the parameter vanishes")
 def test_a_parameter_with_an_underscore_is_kept_or_refused() -> None:
     def query(_limit: int) -> None: ...
 
@@ -296,7 +292,6 @@ def test_a_parameter_with_an_underscore_is_kept_or_refused() -> None:
     assert "_limit" in made.parameters["properties"]
 
 
-@pytest.mark.xfail(reason="bug: a default made by Field() is wrapped in a second Field by a docstring's note")
 def test_a_field_as_default_with_a_note_keeps_its_rules() -> None:
     def query(limit: int = pydantic.Field(5, ge=1)) -> None:
         """Ask.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong
 from rightseat.history import (
-    IMAGE_TOKENS,
+    PART_TOKENS,
     UNANSWERED,
     after,
     before,
@@ -48,11 +48,35 @@ def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None
     assert json.loads(UNANSWERED)["error"]["code"] == "not_answered"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "answered", "shown"),
+    [
+        ('{"a":1}', False, '{"a":1}'),
+        ("", False, "{}"),
+        ('{"a', False, None),
+        ("[1]", False, None),
+        ('{"a', True, "{}"),
+    ],
+)
+def test_a_call_that_was_cut_is_none_unless_it_was_answered(
+    arguments: str, answered: bool, shown: str | None
+) -> None:
+    told = Message("assistant", said("assistant", "well").parts, (Call("a", "f", arguments),))
+    line = paired([told, *([gave("a")] if answered else [])])
+    assert [call.arguments for call in line[0].calls] == ([] if shown is None else [shown])
+    assert line[0].text == "well"
+    assert pairs_are_whole(line)
+
+
+def test_a_message_that_was_only_a_cut_call_goes() -> None:
+    cut = Message("assistant", calls=(Call("a", "f", '{"a'),))
+    assert paired([said("user", "u"), cut, said("user", "v")]) == [said("user", "u"), said("user", "v")]
+
+
 def test_the_first_of_two_results_counts() -> None:
     assert paired([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [gave("a", "first")]
 
 
-@pytest.mark.xfail(reason="bug: ids that a client uses again get the first turn's result in every turn")
 def test_an_id_used_again_has_the_result_of_its_own_turn() -> None:
     line = [asked("c"), gave("c", "one"), said("user", "again"), asked("c"), gave("c", "two")]
     assert [m.text for m in paired(line) if m.role == "tool"] == ["one", "two"]
@@ -67,7 +91,6 @@ def test_results_of_server_calls_are_ours() -> None:
     assert json.loads(forgotten.text)["error"]["code"] == "result_unknown"
 
 
-@pytest.mark.xfail(reason="bug: a forged result passes under a second, client's call of the same id")
 def test_a_result_cannot_be_smuggled_in_under_a_clients_call() -> None:
     line = [asked("a", name="balance"), gave("a", "1000000"), asked("a", name="show")]
     shown = paired(trusted(line, {"balance"}, {"a": "10"}))
@@ -112,10 +135,9 @@ def test_an_estimate_of_tokens(text: str, tokens: int) -> None:
 def test_calls_and_images_weigh_something() -> None:
     assert weight(asked("a")) > weight(Message("assistant"))
     picture = Message("user", (Image("data:image/png;base64,AAAA"),))
-    assert weight(picture) >= IMAGE_TOKENS
+    assert weight(picture) >= PART_TOKENS
 
 
-@pytest.mark.xfail(reason="bug: weight() counts a file as nothing")
 def test_a_file_weighs_something() -> None:
     assert weight(Message("user", (File("a.pdf", data="x" * 40_000),))) > 1000
 

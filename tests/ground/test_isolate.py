@@ -76,11 +76,11 @@ async def test_a_value_comes_back(qualname: str, args: dict[str, object], value:
 async def test_an_exception_comes_back_as_words_and_the_child_lives_on() -> None:
     async with isolated("fails") as child:
         first = await child.call({"message": "kaboom"})
-        [process] = child.idle
+        [(_, process)] = child.idle
         second = await child.call({"message": "x" * 1000})
         assert first == Reply(error="ValueError: kaboom")
         assert len(second.error) == 500
-        assert child.idle == [process]
+        assert [warm for _, warm in child.idle] == [process]
 
 
 async def test_a_warm_child_is_used_again_and_never_twice_at_once() -> None:
@@ -97,7 +97,7 @@ async def test_only_two_stay_warm() -> None:
     async with isolated("pid") as child:
         replies = await asyncio.gather(*(child.call({}) for _ in range(3)))
         assert len(child.idle) == 2
-        warm = {process.pid for process in child.idle}
+        warm = {process.pid for _, process in child.idle}
         [left] = {reply.value for reply in replies} - warm
         await gone(left)
     for pid in warm:
@@ -190,19 +190,16 @@ async def test_the_decorated_tool_runs_elsewhere() -> None:
         assert items == [Result(8)]
 
 
-@pytest.mark.xfail(reason="bug: a Result that an isolated tool returns comes back as a plain dict")
 async def test_a_result_stays_a_result() -> None:
     async with called("handed") as items:
         assert items == [Result("no", failed=True)]
 
 
-@pytest.mark.xfail(reason="bug: child.answer binds the arguments outside its try, so the child dies")
 async def test_arguments_that_the_types_refuse_are_an_error_and_no_crash() -> None:
     async with isolated("day") as child:
         assert "when" in (await child.call({"when": "next week"})).error
 
 
-@pytest.mark.xfail(reason="bug: kill() ends the child only, not the group that it leads")
 async def test_what_a_tool_has_started_is_killed_with_it(tmp_path: Path) -> None:
     async with isolated("breeds") as child:
         call = asyncio.create_task(child.call({"file": str(tmp_path / "pid")}))
@@ -216,7 +213,6 @@ async def test_what_a_tool_has_started_is_killed_with_it(tmp_path: Path) -> None
         pytest.fail("the tool's own child is still there")
 
 
-@pytest.mark.xfail(reason="bug: nothing closes the warm children of a runtime's tools")
 async def test_a_closed_runtime_leaves_no_child() -> None:
     runtime = Runtime(model=Lines(calls(("decorated", '{"a":1}')), says("ok")), tools=[decorated])
     assert decorated.call is not None
@@ -224,20 +220,19 @@ async def test_a_closed_runtime_leaves_no_child() -> None:
     try:
         async with closing(runtime.run(Turn(messages=()))) as events:
             assert [event async for event in events]
-        [process] = child.idle
+        [(_, process)] = child.idle
         await runtime.close()
         assert not alive(process.pid)
     finally:
         await child.close()
 
 
-@pytest.mark.xfail(reason="bug: a warm child that has died meanwhile fails the next call")
 async def test_a_warm_child_that_died_is_replaced() -> None:
     async with isolated("pid") as child:
         first = (await child.call({})).value
         os.kill(first, signal.SIGKILL)
         await gone(first)
-        [process] = child.idle
+        [(_, process)] = child.idle
         async with asyncio.timeout(10):
             await process.wait()
         assert (await child.call({})).value != first

@@ -182,7 +182,6 @@ async def test_a_cancelled_pump_closes_the_reply() -> None:
     assert reply.closed
 
 
-@pytest.mark.xfail(reason="bug: a keep-alive that is not taken stops the pump's own loop, and its timeout")
 @pytest.mark.parametrize("leaves", [True, False])
 async def test_a_reader_stuck_on_a_keep_alive_is_dropped_too(leaves: bool) -> None:
     socket, reply = Socket(lambda message: message.get("body") == OK.keep_alive), Reply(OK, asyncio.Event())

@@ -148,7 +148,6 @@ def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
     assert not gate.thread.is_alive()
 
 
-@pytest.mark.xfail(reason="bug: a cancel between the thread's end and the wake-up counts for ever")
 async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
     threads, gate = Threads(), Gate()
     task: asyncio.Task[Any] = asyncio.create_task(threads.run(gate))
@@ -161,7 +160,6 @@ async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
     assert threads.abandoned == 0
 
 
-@pytest.mark.xfail(reason="bug: SystemExit travels to the task and ends the whole event loop")
 def test_a_tool_that_exits_ends_only_its_call() -> None:
     def work() -> None:
         raise SystemExit(3)

@@ -50,13 +50,11 @@ def test_a_result_as_text(content: Any, text: str) -> None:
     assert Result(content).text == text
 
 
-@pytest.mark.xfail(reason="bug: a pydantic model goes as its str(), not as JSON")
 def test_a_pydantic_model_is_json() -> None:
     assert Result(Model()).text == '{"a":1}'
     assert Result([Model()]).text == '[{"a":1}]'
 
 
-@pytest.mark.xfail(reason="bug: Batch.settle makes the text outside the tool-call boundary")
 async def test_a_result_that_cannot_be_written_fails_its_call_and_not_the_run() -> None:
     @tool
     def broken() -> dict[str, str]:
@@ -127,7 +125,6 @@ def test_secrets_are_masked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch)
     assert mask("nothing short of it") == "nothing short of it"
 
 
-@pytest.mark.xfail(reason="bug: a secret that begins like another one leaves the other's end in sight")
 def test_the_longer_secret_is_masked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret, "_known", dict.fromkeys(["sk-123", "sk-123-and-more"]))
     assert mask("key sk-123-and-more") == "key ***"

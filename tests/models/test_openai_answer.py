@@ -219,7 +219,7 @@ def test_half_an_event_at_the_end_is_a_cut() -> None:
     ("fault", "kind"),
     [
         (error("canary", "rate_limit_exceeded"), errors.UpstreamBusy),
-        (error("canary", "overloaded"), errors.UpstreamBusy),
+        (error("canary", "overloaded"), errors.UpstreamOverloaded),
         (error("canary", "invalid_api_key"), errors.UpstreamDenied),
         (error("canary", "context_length_exceeded"), errors.ContextTooLong),
         (error("canary", "x", "exceed_context_size_error"), errors.ContextTooLong),

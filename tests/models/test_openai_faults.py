@@ -22,8 +22,8 @@ ENDS = {
     "404": errors.UpstreamRejected,
     "429": errors.UpstreamBusy,
     "500": errors.UpstreamError,
-    "503": errors.UpstreamBusy,
-    "error-midway": errors.UpstreamBusy,
+    "503": errors.UpstreamOverloaded,
+    "error-midway": errors.UpstreamOverloaded,
     "eof": errors.Incomplete,
     "reset": errors.Incomplete,
     "reset-at-once": errors.UpstreamRefused,
@@ -175,7 +175,7 @@ async def test_a_long_retry_after_is_told_at_once() -> None:
         upstream.reply = faults.status(503, 30)
         _, failure = await asked(model)
         assert len(upstream.requests) == 1
-    assert type(failure) is errors.UpstreamBusy
+    assert type(failure) is errors.UpstreamOverloaded
     assert failure.retry_after == 30
 
 

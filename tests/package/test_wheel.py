@@ -34,14 +34,19 @@ def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(wheel: Path
     assert all(top == "rightseat" or top.endswith(".dist-info") for top in tops)
 
 
-async def test_the_wheel_serves_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Path:
     home = tmp_path / "venv"
     venv.create(home, with_pip=True)
     pip = [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", "--retries", "5"]
     locked = [*pip, "--require-hashes", "-r", str(ROOT / "requirements" / "run.txt")]
     for command in (locked, [*pip, "--no-deps", str(wheel)]):
         subprocess.run(command, check=True, capture_output=True)
-    command = [str(home / "bin" / "rightseat"), "serve", "--port", "0"]
+    return home / "bin" / "rightseat"
+
+
+async def test_the_wheel_serves_from_an_empty_environment(installed: Path) -> None:
+    command = [str(installed), "serve", "--port", "0"]
     async with Server(command=command, patience=60) as server, Client(server.url) as client:
         body = {"messages": [{"role": "user", "content": "Hello"}]}
         await client.post("/v1/chat/completions", body)

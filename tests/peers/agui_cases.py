@@ -105,7 +105,7 @@ FAILED: dict[str, tuple[str, str, str]] = {
     "upstream_429": ("upstream_busy", "over its rate limit", ""),
     "dead_midway": ("incomplete", "ended before it was finished", "w0 w1 w2"),
     "truncated": ("incomplete", "ended before it was finished", "w0 w1 w2"),
-    "error_midway": ("upstream_busy", "over its rate limit", "w0 w1 w2"),
+    "error_midway": ("upstream_overloaded", "overloaded", "w0 w1 w2"),
     "cut_shown": ("length", "cut off in the middle of a tool call", "Let me look."),
 }
 """Code and message of RUN_ERROR, and what was said before it."""

@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
 BROKEN: dict[str, tuple[str, int, str, str]] = {
     "dead_midway": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
     "truncated": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
-    "error_midway": ("RateLimitError", 429, "upstream_busy", "over its rate limit"),
+    "error_midway": ("InternalServerError", 503, "upstream_overloaded", "overloaded"),
 }
 """Failures after the first words: a status for who waits for the whole, an error in the stream for others."""
 

@@ -13,6 +13,8 @@ from tests.faults.faces import FACES
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 

@@ -7,6 +7,7 @@ the history up to and including our question. No match is a normal new turn, nev
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -34,13 +35,13 @@ def words(store: Store) -> Layer:
 
 async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
     heard = await hear(turn, store)
-    texts: list[str] = []
+    texts = io.StringIO()
     question: Interrupt | None = None
     async with closing(inner(heard)) as events:
         async for event in events:
             match event:
                 case TextDelta(text=text):
-                    texts.append(text)
+                    texts.write(text)
                     yield event
                 case Interrupt():
                     # One at a time: the others are asked when this one is answered.
@@ -49,9 +50,9 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     asked = phrase(question)
                     for part in spoken(Ids().message(), asked):
                         yield part
-                    told = said("assistant", "".join(texts) + asked)
+                    told = said("assistant", texts.getvalue() + asked)
                     key = conversation(turn, (*turn.messages, told))
-                    await store.bind(turn.owner, key, Bound(question.id, question.kind))
+                    await store.bind(turn.owner, key, Bound(question.id, question.kind, squeezed(asked)))
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
                     # The client's own calls come first; it returns with their results and is asked then.
@@ -67,6 +68,10 @@ async def hear(turn: Turn, store: Store) -> Turn:
     bound = await store.release(turn.owner, conversation(turn, turn.messages[:-1]))
     if bound is None:
         return turn
+    history = turn.messages[:-1]
+    # A thread's name alone proves nothing: what came directly before must be the question.
+    if history and not squeezed(history[-1].text).endswith(bound.question):
+        return turn
     text = turn.messages[-1].text
     approved = consent(text) if bound.kind == "confirm" else None
     if bound.kind == "confirm" and approved is None:
@@ -76,17 +81,18 @@ async def hear(turn: Turn, store: Store) -> Turn:
         if approved is None
         else Answer(bound.interrupt, payload={"approved": approved})
     )
-    history = turn.messages[:-1]
-    if history and history[-1].role == "assistant":
-        history = history[:-1]
-    return replace(turn, answers=(answer,), messages=history)
+    return replace(turn, answers=(answer,), messages=history[:-1])
+
+
+def squeezed(text: str) -> str:
+    """Without white space: clients trim, and a door may put a line between two texts."""
+    return "".join(text.split())
 
 
 def conversation(turn: Turn, messages: tuple[Message, ...]) -> str:
     if turn.conversation:
         return f"thread:{turn.conversation}"
-    # White space does not count: clients trim, and a door may put a line between two texts.
-    told = [(m.role, "".join(m.text.split()), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages]
+    told = [(m.role, squeezed(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages]
     return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, told])).hexdigest()
 
 

@@ -97,20 +97,20 @@ async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) 
 
 async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> None:
     await store.save(continuation())
-    await store.bind(ME, "k", Bound("ask_1", "ask"))
+    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
     await store.remember(ME, {"c1": "mine"})
     assert await store.take(YOU, TICKET) is None
     assert await store.release(YOU, "k") is None
     assert await store.recall(YOU, ["c1"]) == {}
-    await store.bind(YOU, "k", Bound("ask_2", "ask"))
+    await store.bind(YOU, "k", Bound("ask_2", "ask", "?"))
     await store.remember(YOU, {"c1": "yours"})
     assert await store.take(ME, TICKET) == continuation()
-    assert await store.release(ME, "k") == Bound("ask_1", "ask")
+    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
     assert await store.recall(ME, ["c1"]) == {"c1": "mine"}
 
 
 async def test_owner_and_key_cannot_run_into_each_other(store: Store) -> None:
-    await store.bind(Owner("a"), "b:c", Bound("ask_1", "ask"))
+    await store.bind(Owner("a"), "b:c", Bound("ask_1", "ask", "?"))
     assert await store.release(Owner("a:b"), "c") is None
     assert await store.release(Owner("ab"), ":c") is None
 
@@ -119,7 +119,7 @@ async def test_owner_and_key_cannot_run_into_each_other(store: Store) -> None:
 async def test_all_of_it_expires(bench: Bench, passed: float, there: bool) -> None:
     store = bench.store
     await store.save(continuation())
-    await store.bind(ME, "k", Bound("ask_1", "confirm"))
+    await store.bind(ME, "k", Bound("ask_1", "confirm", "?"))
     await store.remember(ME, {"c1": "r"})
     bench.now += passed
     assert (await store.recall(ME, ["c1"]) == {"c1": "r"}) is there
@@ -166,12 +166,12 @@ async def test_what_was_taken_leaves_its_room(store: Store) -> None:
 
 
 async def test_a_conversation_waits_on_one_question_and_is_released_once(store: Store) -> None:
-    await store.bind(ME, "k", Bound("ask_1", "confirm"))
-    await store.bind(ME, "k", Bound("ask_2", "form"))
-    await store.bind(ME, "other", Bound("ask_3", "ask"))
-    assert await store.release(ME, "k") == Bound("ask_2", "form")
+    await store.bind(ME, "k", Bound("ask_1", "confirm", "?"))
+    await store.bind(ME, "k", Bound("ask_2", "form", "?"))
+    await store.bind(ME, "other", Bound("ask_3", "ask", "?"))
+    assert await store.release(ME, "k") == Bound("ask_2", "form", "?")
     assert await store.release(ME, "k") is None
-    assert await store.release(ME, "other") == Bound("ask_3", "ask")
+    assert await store.release(ME, "other") == Bound("ask_3", "ask", "?")
 
 
 async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:

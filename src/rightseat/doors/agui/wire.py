@@ -31,7 +31,7 @@ class WireMessage(Struct, rename="camel"):
 
 
 class WireTool(Struct):
-    name: Annotated[str, Meta(pattern="^[a-zA-Z0-9_.:/-]{1,128}$")]
+    name: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
     description: str | None = None
     parameters: dict[str, Any] | None = None
 

@@ -6,6 +6,7 @@ place for it. A failure before the first byte is an HTTP status; after it, a fin
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -160,8 +161,8 @@ async def complete(events: AsyncIterator[Event], asked: Asked) -> Reply:
 class Completion:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        self.texts: list[str] = []
-        self.refusals: list[str] = []
+        self.texts = io.StringIO()
+        self.refusals = io.StringIO()
         self.reasoning: list[str] = []
         self.logprobs: list[Any] = []
         self.refusing = False
@@ -172,10 +173,10 @@ class Completion:
         match event:
             case TextStart(refusal=refusal):
                 self.refusing = refusal
-                if self.spoken:
-                    self.spoken.append(PARAGRAPH)
+                if self.spoken.tell():
+                    self.spoken.write(PARAGRAPH)
             case TextDelta(text=text, logprobs=logprobs):
-                self.spoken.append(text)
+                self.spoken.write(text)
                 self.logprobs += (logprobs or {}).get("content") or []
             case ReasoningDelta(text=text):
                 self.reasoning.append(text)
@@ -191,14 +192,13 @@ class Completion:
                 pass
 
     @property
-    def spoken(self) -> list[str]:
+    def spoken(self) -> io.StringIO:
         return self.refusals if self.refusing else self.texts
 
     def body(self, event: RunFinished) -> dict[str, Any]:
-        content = "".join(self.texts) if self.texts or not (self.calls or self.refusals) else None
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        if self.refusals:
-            message["refusal"] = "".join(self.refusals)
+        text, refusal = self.texts.getvalue(), self.refusals.getvalue()
+        content = text if text or not (self.calls or refusal) else None
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal or None}
         if self.reasoning:
             message["reasoning_content"] = "".join(self.reasoning)
         if self.calls:

@@ -16,6 +16,7 @@ from rightseat.errors import (
     RightseatError,
     UpstreamBusy,
     UpstreamError,
+    UpstreamOverloaded,
     UpstreamRefused,
 )
 from rightseat.fragments import Fragment
@@ -30,7 +31,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 _ERROR_BODY = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
 # Only these may pass by themselves; a rejection or a wrong key will not.
-_AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy}
+_AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class OpenAI:
             **headers,
         }
         _check_headers(self._headers)
-        self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
+        self._secrets = [secret for secret in (api_key, *headers.values(), *base.query.values()) if secret]
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
         self._idle_timeout = idle_timeout

@@ -62,6 +62,7 @@ class Exchange:
             self._source = _source(response.headers)
         except RightseatError as error:
             self._error = error
+        _tell_when_closed(response)
         # Closing the response wakes the read that waits for it.
         self._watch = Watchdog(loop, deadline, idle, response.close)
 
@@ -164,6 +165,21 @@ def _source(headers: Mapping[str, str]) -> Source:
     if kind == "application/json":
         return Whole()
     raise faults.garbled("neither an event stream nor JSON")
+
+
+def _tell_when_closed(response: aiohttp.ClientResponse) -> None:
+    """aiohttp closes the connection on a broken chunk but does not tell the reader, who would wait on."""
+    content, connection = response.content, response.connection
+    protocol = None if connection is None else connection.protocol
+    closed = None if protocol is None else protocol.closed
+    if closed is None:
+        return
+
+    def tell(_: object) -> None:
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientPayloadError("the connection was closed in the answer"))
+
+    closed.add_done_callback(tell)
 
 
 def _remainder(content: aiohttp.StreamReader) -> bytes:

@@ -93,10 +93,10 @@ def _status(name: object) -> int | None:
 def _of_number(status: int, wait: float | None) -> RightseatError:
     if status in (401, 403):
         return errors.UpstreamDenied("The model's server refused our key: check OPENAI_API_KEY (api_key).")
-    if status in (429, 503, 529):
-        return errors.UpstreamBusy(
-            "The model's server is busy or over its rate limit: try again later.", retry_after=wait
-        )
+    if status == 429:
+        return errors.UpstreamBusy("The model's server is over its rate limit: try later.", retry_after=wait)
+    if status in (503, 529):
+        return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
     if status in (408, 504):
         return errors.UpstreamTimeout("The model's server timed out: try again.")
     if 300 <= status < 400:
