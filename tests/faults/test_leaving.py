@@ -18,7 +18,7 @@ from tests.kit.connection import Received
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
 MB = 1_000_000
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from tests.kit.server import Server
 from tests.kit.sinks import Sink
 from tests.kit.upstream import Upstream
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
 MB = 1_000_000
 CONFIG = """

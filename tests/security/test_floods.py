@@ -12,7 +12,7 @@ from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, Stage
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
 MB = 1_000_000
 KEY = {"X-Api-Key": ALICE, "Content-Type": "application/json"}

@@ -15,7 +15,7 @@ from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
 # The only routes that anyone may ask before having a key. A new one is added here by hand, with a reason.
 # `/` names the doors, which their documentation does too, and neither models nor keys.

@@ -175,7 +175,9 @@ def _tell_when_closed(response: aiohttp.ClientResponse) -> None:
     if closed is None:
         return
 
-    def tell(_: object) -> None:
+    def tell(done: asyncio.Future[None]) -> None:
+        if not done.cancelled():
+            done.exception()  # looked at, else asyncio complains that nobody did
         if not content.is_eof() and content.exception() is None:
             content.set_exception(aiohttp.ClientPayloadError("the connection was closed in the answer"))
 
