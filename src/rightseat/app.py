@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from rightseat.auth import LOCAL, Authenticator
-from rightseat.door import REQUEST, Door, Request, Route, retry_header, whole
+from rightseat.door import REQUEST, Door, Request, Route
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.guard import Guard, Policy
+from rightseat.operations import operations
 from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
 from rightseat.runtime import Runtime
 
@@ -155,31 +154,6 @@ async def lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
-
-
-def operations(ready: Callable[[], bool], doors: Sequence[Door]) -> Door:
-    """What needs no key: `/` says what is here, `/health` that it answers, `/ready` that it takes work."""
-
-    def index(request: Request, host: object) -> Reply:
-        base = f"http://{request.headers['host']}"
-        lines = "".join(f"  {door.name:<8}{door.hint(base)}\n" for door in doors)
-        text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
-        return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
-
-    def health(request: Request, host: object) -> Reply:
-        return whole(200, b'{"status":"ok"}')
-
-    def readiness(request: Request, host: object) -> Reply:
-        return whole(200, b'{"ready":true}') if ready() else whole(503, b'{"ready":false}')
-
-    pages = {"/": index, "/health": health, "/ready": readiness}
-    routes = tuple(Route("GET", path, page, open=True) for path, page in pages.items())
-    return Door("operations", routes, refuse, lambda base: f"curl {base}/health")
-
-
-def refuse(error: RightseatError) -> Reply:
-    body = msgspec.json.encode({"error": {"message": error.message, "code": error.code}})
-    return whole(error.status, body, *retry_header(error))
 
 
 def mount(

@@ -16,8 +16,10 @@ from msgspec import Struct
 
 from rightseat.errors import CallerError, RightseatError
 from rightseat.events import Event
+from rightseat.prompt import ToolSpec
 from rightseat.pump import Head, Reply
 from rightseat.responder import Responder
+from rightseat.schema import checker
 from rightseat.turn import Owner, Turn
 
 T = TypeVar("T")
@@ -60,6 +62,9 @@ class Route:
     path: str
     answer: Callable[[Request, Host], Reply]
     open: bool = False
+    body: type[Struct] | None = None
+    """The shape of the request, for the OpenAPI document."""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,18 @@ def decode(body: bytes, kind: type[T]) -> T:
         raise CallerError(f"The body is not valid JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
         raise CallerError("The body is not JSON that can be read: nested too deeply or not UTF-8.") from None
+
+
+def client_spec(
+    name: str, description: str | None, parameters: dict[str, Any] | None, place: str
+) -> ToolSpec:
+    """A client's tool, its schema checked before any model sees it; `place` names it in the error."""
+    schema = parameters or {"type": "object", "properties": {}}
+    try:
+        checker(schema)
+    except CallerError as error:
+        raise CallerError(f"{place}.parameters: {error.message}", param=f"{place}.parameters") from None
+    return ToolSpec(name, description or "", schema)
 
 
 def header_id(request: Request, name: str) -> str | None:

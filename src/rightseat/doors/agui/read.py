@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.door import Host, Request, decode
-from rightseat.doors.agui.wire import RunAgentInput, WireMessage, WireTool
+from rightseat.door import Host, Request, client_spec, decode
+from rightseat.doors.agui.wire import RunAgentInput, WireMessage
 from rightseat.errors import CallerError, NotFound
 from rightseat.messages import Call, File, Image, Message, Part, Text
-from rightseat.prompt import Settings, ToolSpec
-from rightseat.schema import checker
+from rightseat.prompt import Settings
 from rightseat.turn import Answer, Context, Turn
 
 
@@ -26,7 +25,10 @@ def read(request: Request, host: Host) -> Turn:
     return Turn(
         messages=tuple(found for n, m in enumerate(given.messages) if (found := message(m, n))),
         assistant=agent,
-        tools=tuple(spec(tool, number) for number, tool in enumerate(given.tools or ())),
+        tools=tuple(
+            client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
+            for number, tool in enumerate(given.tools or ())
+        ),
         settings=Settings(),
         context=tuple(Context(item.description, item.value) for item in given.context or ()),
         state=given.state,
@@ -78,13 +80,3 @@ def part(item: Any, where: str) -> Part:
         case _:
             pass
     raise CallerError(f"{where}: this kind of content is not understood here.", param=where)
-
-
-def spec(tool: WireTool, number: int) -> ToolSpec:
-    parameters = tool.parameters or {"type": "object", "properties": {}}
-    try:
-        checker(parameters)
-    except CallerError as error:
-        place = f"tools[{number}].parameters"
-        raise CallerError(f"{place}: {error.message}", param=place) from None
-    return ToolSpec(tool.name, tool.description or "", parameters)

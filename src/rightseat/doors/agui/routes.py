@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rightseat.door import Door, Host, Request, Route
 from rightseat.doors.agui.read import read
+from rightseat.doors.agui.wire import RunAgentInput
 from rightseat.doors.agui.write import refuse, stream
 from rightseat.pump import Reply
 
@@ -15,7 +16,7 @@ def run(request: Request, host: Host) -> Reply:
 
 door = Door(
     name="agui",
-    routes=(Route("POST", "/agui/{agent}", run),),
+    routes=(Route("POST", "/agui/{agent}", run, body=RunAgentInput, summary="Run an agent"),),
     refuse=refuse,
     hint=lambda base: f'new HttpAgent({{ url: "{base}/agui/default" }})',
 )

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec import UNSET, Struct
 
-from rightseat.door import Host, Request, decode, header_id
+from rightseat.door import Host, Request, client_spec, decode, header_id
 from rightseat.doors.openai.wire import (
     PASSED,
     ChatMessage,
@@ -17,12 +17,10 @@ from rightseat.doors.openai.wire import (
     NamedChoice,
     RefusalPart,
     TextPart,
-    ToolDefinition,
 )
 from rightseat.errors import CallerError, NotFound
 from rightseat.messages import Call, File, Image, Message, Part, Role, Text
 from rightseat.prompt import Settings, ToolChoice, ToolSpec
-from rightseat.schema import checker
 from rightseat.turn import Turn
 
 
@@ -37,7 +35,11 @@ class Asked(Struct, frozen=True):
 
 def read(request: Request, host: Host) -> Asked:
     asked = decode(request.body, ChatRequest)
-    tools = tuple(spec(tool, number) for number, tool in enumerate(asked.tools or ()))
+    functions = enumerate(tool.function for tool in asked.tools or ())
+    tools = tuple(
+        client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
+        for number, tool in functions
+    )
     turn = Turn(
         messages=tuple(message(m, number) for number, m in enumerate(asked.messages)),
         assistant=assistant(asked.model, host),
@@ -95,17 +97,6 @@ def part(content: ContentPart) -> Part:
             return File(name=file.filename, data=file.file_data, file_id=file.file_id)
         case _:
             assert_never(content)
-
-
-def spec(tool: ToolDefinition, number: int) -> ToolSpec:
-    function = tool.function
-    parameters = function.parameters or {"type": "object", "properties": {}}
-    try:
-        checker(parameters)
-    except CallerError as error:
-        place = f"tools[{number}].function.parameters"
-        raise CallerError(f"{place}: {error.message}", param=place) from None
-    return ToolSpec(function.name, function.description or "", parameters)
 
 
 def choice(given: str | NamedChoice | None, tools: tuple[ToolSpec, ...]) -> ToolChoice:
