@@ -19,11 +19,12 @@ class Door:
     whole: bool
     """Whether it can also answer in one body."""
 
-    def request(self, prompt: str, streamed: bool = True) -> bytes:
+    def request(self, prompt: str, streamed: bool = True, key: str = "") -> bytes:
         body = json.dumps(self.ask(prompt, streamed)).encode()
+        shown = f"Authorization: Bearer {key}\r\n" if key else ""
         head = (
             f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"Accept: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"{shown}Accept: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         return head.encode() + body
 
@@ -31,6 +32,12 @@ class Door:
         """The text of a whole SSE body."""
         frames = (line[6:] for line in body.split(b"\n") if line.startswith(b"data: {"))
         return "".join(self.heard(json.loads(frame)) for frame in frames)
+
+    @staticmethod
+    def whole_text(body: bytes) -> str:
+        """The text of an answer in one body; so far only OpenAI's door gives one."""
+        text: str = json.loads(body)["choices"][0]["message"]["content"]
+        return text
 
 
 def _openai_ask(prompt: str, streamed: bool) -> Json:

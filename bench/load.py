@@ -14,8 +14,10 @@ class Order:
     """Which of the driver's streams; the upstream reports closes by it."""
     tokens: int
     rate: int
+    """Tokens per second; 0: as fast as they are taken."""
     start: str = "now"
-    """`now`: tokens at once; `never`: nothing, not even a head; `part`: a head, part of a body, silence."""
+    """`now`: tokens at once; `timed`: and their moments are kept; `cut`: the connection ends half-way;
+    `never`: nothing, not even a head; `part`: a head, part of a body, silence."""
 
     @property
     def prompt(self) -> str:

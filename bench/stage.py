@@ -28,17 +28,20 @@ class Stage:
     peer_cores: set[int] | None
     notes: list[str] = field(default_factory=list)
 
-    def doors(self) -> list[tuple[Peer, Door]]:
-        return [(peer, door) for peer in self.peers for door in peer.doors]
+    def doors(self, *, foreign: bool = True) -> list[tuple[Peer, Door]]:
+        return [(peer, door) for peer in self.peers if foreign or not peer.foreign for door in peer.doors]
 
     def server(self, peer: Peer) -> Server:
         """A further, fresh server of that peer, not started yet."""
         return make_server(peer, self.upstream, self.peer_cores)
 
-    async def drive(self, scenario: str, peer: Peer, door: Door, patience: float, **settings: Any) -> Any:
+    async def drive(
+        self, scenario: str, peer: Peer, door: Door, patience: float, server: Server | None = None, **more: Any
+    ) -> Any:
         """Runs the scenario's `drive` in a process of its own, and gives back what it found."""
-        server = self.servers[peer.name]
-        job = {"url": server.url, "pid": server.pid, "door": door.name, "upstream": self.upstream, **settings}
+        server = server or self.servers[peer.name]
+        job = {"url": server.url, "pid": server.pid, "door": door.name, "key": peer.key, **more}
+        job["upstream"] = self.upstream
         line = (sys.executable, "-m", "bench.driver", scenario, json.dumps(job))
         pipe = asyncio.subprocess.PIPE
         child = await asyncio.create_subprocess_exec(
@@ -65,7 +68,9 @@ def label(peer: Peer, door: Door) -> str:
 
 
 def make_server(peer: Peer, upstream: str, peer_cores: set[int] | None) -> Server:
-    return Server(command=peer.command(upstream), env=peer.env(upstream), cores=peer_cores)
+    return Server(
+        command=peer.command(upstream), env=peer.env(upstream), cores=peer_cores, patience=peer.patience
+    )
 
 
 @contextlib.asynccontextmanager

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from bench.doors import Door
@@ -56,15 +56,20 @@ class Stream(asyncio.Protocol):
             )
 
 
-async def connect(url: str, requests: Sequence[bytes], spread: float = 0) -> list[Stream]:
+Kind = TypeVar("Kind", bound=Stream)
+
+
+async def connect(
+    url: str, requests: Sequence[bytes], spread: float = 0, make: Callable[[bytes], Kind] = Stream
+) -> list[Kind]:
     """One connection per request, begun evenly over `spread` seconds: real streams do not tick together."""
     loop = asyncio.get_running_loop()
     to = urlsplit(url)
     begun = loop.time()
-    streams: list[Stream] = []
+    streams: list[Kind] = []
     for i, request in enumerate(requests):
         await asyncio.sleep(max(0.0, begun + spread * i / len(requests) - loop.time()))
-        _, stream = await loop.create_connection(partial(Stream, request), to.hostname or "", to.port or 0)
+        _, stream = await loop.create_connection(partial(make, request), to.hostname or "", to.port or 0)
         streams.append(stream)
     return streams
 

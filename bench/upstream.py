@@ -1,7 +1,8 @@
 """The model's side of the bench, a process of its own: paced tokens from bytes made beforehand.
 
 Also answers the driver: GET /open (how many answers are under way), GET /closes (stream → the
-moment its peer closed it, system-wide monotonic clock), GET /forget.
+moment its peer closed it, system-wide monotonic clock), GET /sent (stream → the moments of its
+tokens, where they were ordered `timed`), GET /forget.
 """
 
 import asyncio
@@ -18,9 +19,12 @@ from bench.ready import announce
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 END = b"0\r\n\r\n"
+# How many tokens one write holds at full speed.
+BATCH = 32
 
 under_way: set["Answering"] = set()
 closes: dict[int, float] = {}
+sent: dict[int, list[float]] = {}
 
 
 def _chunked(data: bytes) -> bytes:
@@ -49,6 +53,12 @@ def pieces(tokens: int) -> list[bytes]:
 
 
 @cache
+def batches(tokens: int) -> list[bytes]:
+    made = pieces(tokens)
+    return [b"".join(made[i : i + BATCH]) for i in range(0, tokens, BATCH)]
+
+
+@cache
 def whole(order: Order) -> bytes:
     message = {"role": "assistant", "content": order.text}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
@@ -68,7 +78,9 @@ class Answering(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._buffer = b""
         self._order: Order | None = None
-        self._next: asyncio.TimerHandle | None = None
+        self._next: asyncio.Handle | None = None
+        self._paused = False
+        self._rest: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses, so this cannot be asked.
@@ -89,7 +101,8 @@ class Answering(asyncio.Protocol):
     def _report(self, path: bytes) -> None:
         if path == b"/forget":
             closes.clear()
-        value = {b"/open": len(under_way), b"/closes": dict(closes)}.get(path, "")
+            sent.clear()
+        value = {b"/open": len(under_way), b"/closes": closes, b"/sent": sent}.get(path, "")
         body = json.dumps(value).encode()
         self._transport.write(JSON_HEAD % len(body) + body)
 
@@ -101,12 +114,38 @@ class Answering(asyncio.Protocol):
         if order.start == "part":
             answer = pieces(order.tokens)[0] if streamed else whole(order)[:-10]
             self._transport.write(answer)
-        elif streamed:
+        elif order.start == "cut":
+            self._finish(b"".join(pieces(order.tokens)[: order.tokens // 2]))
+            self._transport.close()
+        elif not streamed:
+            wait = order.tokens / order.rate if order.rate else 0
+            self._next = self._loop.call_later(wait, self._finish, whole(order))
+        elif order.rate:
             self._tick(pieces(order.tokens), 0, self._loop.time())
         else:
-            self._next = self._loop.call_later(order.tokens / order.rate, self._finish, whole(order))
+            self._rest = batches(order.tokens)[::-1]
+            self._pour()
+
+    def _pour(self) -> None:
+        data = self._rest.pop()
+        if not self._rest:
+            self._finish(data)
+            return
+        self._transport.write(data)
+        if not self._paused:
+            self._next = self._loop.call_soon(self._pour)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._rest:
+            self._pour()
 
     def _tick(self, all_: list[bytes], i: int, begun: float) -> None:
+        if self._order is not None and self._order.start == "timed":
+            sent.setdefault(self._order.stream, []).append(time.monotonic())
         if i + 1 == len(all_):
             self._finish(all_[i])
             return

@@ -194,7 +194,7 @@ def test_assistants_from_a_file(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(ASSISTANTS)
     (folder / "mine.py").write_text(MINE)
     runtime = registry.runtime(load(env={}), env={})
-    assert list(runtime.assistants) == ["default", "clerk", "other"]
+    assert list(runtime.assistants) == ["default", "clerk", "other", "a"]
     clerk = runtime.assistants["clerk"]
     assert [tool.name for tool in clerk.tools] == ["price", "stock"]
     assert (clerk.system, clerk.title, clerk.rounds, clerk.tool_timeout) == ("Be kind.", "Clerk", 2, 3)

@@ -25,6 +25,17 @@ class Peer:
     """Ours has limits to keep; others are there to compare."""
     missing: Callable[[], str] = lambda: ""
     """Why it cannot run on this machine, or nothing."""
+    lock: str = ""
+    """The folder in tests/peers that it is installed from; whoever has one runs only when asked for."""
+    version: Callable[[], str] = lambda: ""
+    key: str = ""
+    """What clients show it."""
+    patience: float = 20
+    """Seconds it may take to start."""
+
+    @property
+    def foreign(self) -> bool:
+        return bool(self.lock)
 
 
 def all_peers() -> dict[str, Peer]:

@@ -27,7 +27,7 @@ CASES = {
 async def run(stage: Stage) -> Sequence[Row]:
     rows: list[Row] = []
     for case, (start, streamed) in CASES.items():
-        for peer, door in stage.doors():
+        for peer, door in stage.doors(foreign=False):
             if not streamed and not door.whole:
                 continue
             waits = await stage.drive("disconnect", peer, door, 3 * PATIENCE, start=start, streamed=streamed)
@@ -48,7 +48,7 @@ async def drive(job: dict[str, Any]) -> list[float]:
     door, upstream = DOORS[job["door"]], job["upstream"]
     await report(upstream, "/forget")
     orders = [Order(i, TOKENS, RATE, job["start"]) for i in range(CLIENTS)]
-    requests = [door.request(order.prompt, job["streamed"]) for order in orders]
+    requests = [door.request(order.prompt, job["streamed"], job["key"]) for order in orders]
     streams = await connect(job["url"], requests)
     await _until_all_begun(upstream, streams, hear=job["start"] == "now")
     left = time.monotonic()

@@ -12,6 +12,7 @@ from rightseat.auth import LOCAL, Authenticator
 from rightseat.door import REQUEST, Door, Request, Route
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.guard import Guard, Policy
+from rightseat.openapi import described
 from rightseat.operations import operations
 from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
 from rightseat.runtime import Runtime
@@ -34,7 +35,8 @@ class App:
         self.guard = Guard(settings)
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
-        self.table = Table([operations(lambda: self.ready, doors), *doors])
+        every = [operations(lambda: self.ready, doors), *doors]
+        self.table = Table([*every, described(every)])
 
     @property
     def ready(self) -> bool:

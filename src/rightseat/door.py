@@ -41,6 +41,16 @@ class Host(Protocol):
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
+    def resolve(self, name: str | None, /) -> str | None:
+        """The responder that a client means by a model's name; None is the default."""
+        ...
+
+    def bare(self, name: str | None, /) -> bool:
+        """Whether it is a model and nothing else: no instructions, no tools."""
+        ...
+
+    async def embed(self, name: str | None, body: dict[str, Any], /) -> dict[str, Any]: ...
+
 
 class Request(Struct, frozen=True, kw_only=True):
     method: str
@@ -68,6 +78,24 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """A small real request by which `rightseat doctor` sees whether a client would be served.
+
+    `check` takes the status, the headers (lower-case names) and the whole body, and says what is wrong.
+    """
+
+    name: str
+    method: str
+    path: str
+    check: Callable[[int, Mapping[str, str], bytes], str | None]
+    body: bytes = b""
+    open: bool = False
+    """Its route needs no key."""
+    optional: bool = False
+    """A server may be without it: then it answers 404."""
+
+
+@dataclass(frozen=True, slots=True)
 class Door:
     """`refuse` writes an error in the shape this door's client shows its user; `hint` is the card's line."""
 
@@ -75,6 +103,7 @@ class Door:
     routes: tuple[Route, ...]
     refuse: Callable[[RightseatError], Reply]
     hint: Callable[[str], str]
+    probes: tuple[Probe, ...] = ()
 
 
 async def whole(

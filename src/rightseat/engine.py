@@ -18,8 +18,9 @@ import msgspec
 from rightseat.assemble import Answered, assemble
 from rightseat.calls import Batch
 from rightseat.continuation import LIFETIME, Continuation, Ids, Store, ticket_of
-from rightseat.errors import CallerError, ContinuationGone, TooManyRounds
+from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
 from rightseat.events import Custom, Event, Reason, RunFinished, Usage
+from rightseat.held import Held, repair
 from rightseat.history import after, before, fitted, paired, tail_results, trusted
 from rightseat.messages import Message, said
 from rightseat.prompt import Model, Prompt, ToolChoice
@@ -62,6 +63,7 @@ class Talk:
     usage: Usage | None = None
     dropped: int = 0
     over: bool = False
+    repaired: bool = False
 
 
 class Engine:
@@ -140,6 +142,24 @@ class Engine:
 
     async def ask_model(self, talk: Talk) -> AsyncIterator[Event]:
         """The other step: the model speaks. Without calls that is the end of the turn."""
+        answered: Answered | None = None
+        held = self.held(talk.turn)
+        async with closing(self.answer(talk)) as parts:
+            async for part in parts:
+                if isinstance(part, Answered):
+                    answered = part
+                elif held is None or not held.take(part):
+                    yield part
+        assert answered is not None, "assemble ends with an Answered or raises"
+        problem = held.problem(answered) if held else None
+        if problem is not None:
+            self.repair(talk, answered, problem)
+            return
+        for event in [*(held.events if held else ()), *self.conclude(talk, answered)]:
+            yield event
+
+    async def answer(self, talk: Talk) -> AsyncIterator[Event | Answered]:
+        """One answer of the model to all that was said."""
         if talk.rounds >= self.assistant.rounds:
             raise TooManyRounds(
                 f"Stopped after {talk.rounds} rounds: the model kept calling tools. "
@@ -150,24 +170,33 @@ class Engine:
         if dropped > talk.dropped:
             talk.dropped = dropped
             yield Custom("history_cut", {"dropped": dropped, "context": self.assistant.context})
-        answered: Answered | None = None
         clients = {name: tool.client for name, tool in talk.tools.items()}
         async with closing(assemble(self.assistant.model.stream(prompt), talk.ids, clients)) as parts:
             async for part in parts:
-                if isinstance(part, Answered):
-                    answered = part
-                else:
-                    yield part
-        assert answered is not None, "assemble ends with an Answered or raises"
-        if answered.usage is not None:
-            talk.usage = answered.usage + (talk.usage or Usage())
+                if type(part) is Answered and part.usage is not None:
+                    talk.usage = part.usage + (talk.usage or Usage())
+                yield part
+
+    def conclude(self, talk: Talk, answered: Answered) -> list[Event]:
+        """The turn's end, or the calls that are to be carried out next."""
         if not answered.message.calls:
             talk.over = True
-            yield RunFinished(cast(Reason, answered.reason), talk.usage)
-            return
+            return [RunFinished(cast(Reason, answered.reason), talk.usage)]
         talk.batch = self.batch(talk, answered.message)
-        for event in talk.batch.begin(answered.shown):
-            yield event
+        return talk.batch.begin(answered.shown)
+
+    def held(self, turn: Turn) -> Held | None:
+        """Where the model itself enforces the schema, nothing needs to wait."""
+        if turn.output_schema is None or getattr(self.assistant.model, "enforces_schema", False):
+            return None
+        return Held(turn.output_schema)
+
+    def repair(self, talk: Talk, answered: Answered, problem: str) -> None:
+        """Let the model answer once more; who fails twice is not asked a third time."""
+        if talk.repaired:
+            raise OutputInvalid(f"The model did not answer in the form that was asked for: {problem}"[:500])
+        talk.repaired = True
+        talk.added += repair(answered, problem)
 
     async def prompt(self, talk: Talk) -> tuple[Prompt, int]:
         turn = talk.turn

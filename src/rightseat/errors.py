@@ -5,12 +5,12 @@
     │   ├── Unauthorized          401             no key, or a wrong one
     │   ├── Forbidden             403             this host or origin may not call
     │   ├── NotFound              404             no such route, assistant, model, thread
-    │   ├── MethodNotAllowed      405
+    │   ├── MethodNotAllowed      405             the route exists, but not with this method
     │   ├── RequestTimeout        408             the request took too long to arrive
     │   ├── Conflict              409             already answered, or already running
     │   ├── TooLarge              413             body over the limit
     │   ├── NotJson               415             a browser sent something else than JSON
-    │   ├── HeadersTooLarge       431
+    │   ├── HeadersTooLarge       431             the request's head is over the limit
     │   └── ContextTooLong        400             the conversation does not fit the model
     ├── UpstreamError             502  upstream   the model's server erred
     │   ├── UpstreamRefused       502             it cannot be reached
@@ -20,11 +20,14 @@
     │   │   └── UpstreamOverloaded 503            too much to do, or down for a while
     │   ├── UpstreamTimeout       504             it said nothing for too long
     │   ├── UpstreamGarbled       502             what it sent cannot be read
+    │   ├── OutputInvalid         502             the answer does not have the form that was asked for
     │   └── Incomplete            502             it stopped in the middle of an answer
     ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
     ├── TooManyRounds             500             the model kept calling tools
     ├── ContinuationGone          409  caller     the question was answered before, or has expired
     ├── Unavailable               503             draining, or at a limit; come back later
+    │   ├── Restarting            503             the server goes down in a moment
+    │   └── NotConfigured         503             nobody has set this up here
     └── TimedOut                  504             the run's own deadline passed
 
 `fault` says who erred, `status` is the HTTP hint, `code` is stable and documented, and the message says
@@ -146,6 +149,10 @@ class UpstreamGarbled(UpstreamError):
     code = "upstream_garbled"
 
 
+class OutputInvalid(UpstreamError):
+    code = "invalid_output"
+
+
 class Incomplete(UpstreamError):
     code = "incomplete"
 
@@ -165,6 +172,10 @@ class Unavailable(RightseatError):
 
 class Restarting(Unavailable):
     code = "restarting"
+
+
+class NotConfigured(Unavailable):
+    code = "not_configured"
 
 
 class TimedOut(RightseatError):

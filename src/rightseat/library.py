@@ -33,6 +33,7 @@ class Runtime(Line):
         layers: Iterable[Layer] = (),
         store: Store | None = None,
         limits: Limits = Limits(),
+        aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         kept = store or Memory()
@@ -45,5 +46,6 @@ class Runtime(Line):
             layers=[words(kept), *layers],
             store=kept,
             limits=limits,
+            aliases=aliases,
             closers=closers,
         )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rightseat.assemble import Opened
 from rightseat.continuation import Store
 from rightseat.engine import Assistant, Engine
-from rightseat.errors import NotFound, Restarting, RightseatError, TimedOut, Unavailable
+from rightseat.errors import NotConfigured, NotFound, Restarting, RightseatError, TimedOut, Unavailable
 from rightseat.events import Event, RunFailed, RunStarted, TextDelta
 from rightseat.function import as_tool
 from rightseat.prompt import Model
@@ -63,6 +63,7 @@ class Runtime:
         layers: Iterable[Layer] = (),
         store: Store,
         limits: Limits = Limits(),
+        aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         listed = list(assistants)
@@ -71,6 +72,7 @@ class Runtime:
         self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
         self.store = store
         self.limits = limits
+        self.aliases: Mapping[str, str] = aliases or {}
         self.runs: set[Run] = set()
         self.draining = False
         self._last: asyncio.Future[None] | None = None
@@ -89,12 +91,43 @@ class Runtime:
         """The one asked for by name; without a name the one called default, else the first."""
         if not self.responders:
             raise NotFound("Nothing is configured to answer. Give the server a model or an assistant.")
-        if name is None:
+        if name is None or (name == DEFAULT and DEFAULT not in self.responders):
             return self.responders.get(DEFAULT) or next(iter(self.responders.values()))
         if name not in self.responders:
             known = ", ".join(self.responders)
             raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
         return self.responders[name]
+
+    def resolve(self, name: str | None) -> str | None:
+        """What a client means by a model's name. A server with one model answers to any."""
+        if not name or name == DEFAULT or name in self.responders:
+            return name or None
+        if name in self.aliases:
+            return self.aliases[name]
+        models = {id(assistant.model) for assistant in self.assistants.values()}
+        if len(models) <= 1 and len(self.responders) == len(self.assistants):
+            return None
+        known = ", ".join(dict.fromkeys((*self.responders, *self.aliases)))
+        raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
+
+    def assistant(self, name: str | None) -> Assistant | None:
+        """None where a Responder of one's own answers to that name."""
+        if name is None and DEFAULT not in self.responders:
+            return next(iter(self.assistants.values()), None)
+        return self.assistants.get(name or DEFAULT)
+
+    def bare(self, name: str | None) -> bool:
+        assistant = self.assistant(name)
+        return assistant is not None and not assistant.system and not assistant.tools
+
+    async def embed(self, name: str | None, body: dict[str, Any]) -> dict[str, Any]:
+        """Vectors of texts, from the endpoint of the assistant's model."""
+        assistant = self.assistant(name)
+        embed = getattr(assistant and assistant.model, "embed", None)
+        if embed is None:
+            raise NotConfigured("This model has no embeddings. Name one that has.")
+        vectors: dict[str, Any] = await embed(body)
+        return vectors
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
         """The one place where an exception becomes RunFailed: events come out, and errors never do."""

@@ -44,6 +44,18 @@ async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterat
             yield item
 
 
+async def numbered(*streams: AsyncIterator[T]) -> AsyncIterator[tuple[int, T]]:
+    """As `merge`, without its tasks and queue where there is only one stream."""
+    if len(streams) == 1:
+        async with closing(streams[0]) as items:
+            async for item in items:
+                yield 0, item
+        return
+    async with closing(merge(*streams)) as pairs:
+        async for pair in pairs:
+            yield pair
+
+
 async def merge(*streams: AsyncIterator[T], size: int = 64) -> AsyncIterator[tuple[int, T]]:
     """Items of all streams as they come, with each stream's number; a slow reader holds the streams back."""
     items: deque[tuple[int, T]] = deque()

@@ -28,6 +28,16 @@ def status(code: int, retry_after: float | None = None) -> Reply:
     return reply
 
 
+def body(data: bytes, kind: str = "application/json") -> Reply:
+    """An answer of any kind in one piece."""
+
+    async def reply(connection: Connection, _request: Received) -> None:
+        await connection.head(200, {"Content-Type": kind, "Content-Length": str(len(data))})
+        await connection.write(data)
+
+    return reply
+
+
 def error_midway(after: int = 3) -> Reply:
     """An error object in the stream, or with status 200 in place of a whole answer."""
 

@@ -89,6 +89,24 @@ def chat(
     raise typer.Exit(run(question, config, model=model, assistant=assistant))
 
 
+@app.command(add_help_option=False)
+def doctor(
+    url: Annotated[
+        str | None, typer.Option("--url", help="A running server. Default: where the config would listen.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Its key, best as env:NAME. Default: the config's first.")
+    ] = None,
+    config: ConfigPath = None,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    help: Help = False,
+) -> None:
+    """Say what works here, what is broken and how to fix it. Exit code 1: something is broken."""
+    from rightseat.cli.doctor import doctor as run
+
+    raise typer.Exit(run(url, key, config, as_json=json))
+
+
 def main() -> None:
     from rightseat.errors import RightseatError
 

@@ -56,7 +56,12 @@ def runtime(config: Config, *, store: Store | None = None, env: Mapping[str, str
     make = _configured if config.assistants else _implied
     assistants = make(config, choice, models)
     limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
-    return Runtime(assistants=assistants.values(), store=store or find("stores", "memory")(), limits=limits)
+    return Runtime(
+        assistants=assistants.values(),
+        store=store or find("stores", "memory")(),
+        limits=limits,
+        aliases=aliases(config, choice),
+    )
 
 
 class _Models:
@@ -82,17 +87,23 @@ class _Models:
 
 def _implied(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
     """No [assistants]: every model is an assistant of its own, the chosen one is the default."""
-    tools = (tool(name="demo_clock")(load("rightseat.demo:clock")),) if choice.demo else ()
-    chosen = {DEFAULT: choice.model} | {name: name for name in config.models if name != DEFAULT}
-    return {
-        name: Assistant(
-            name=name,
-            model=models.get(model),
-            tools=tools if name == DEFAULT else (),
-            context=models.settings(model).context,
-        )
-        for name, model in chosen.items()
-    }
+    default = _bare(DEFAULT, choice.model, models)
+    if choice.demo:
+        default = replace(default, tools=(tool(name="demo_clock")(load("rightseat.demo:clock")),))
+    others = {name: _bare(name, name, models) for name in config.models if name != DEFAULT}
+    return {DEFAULT: default} | others
+
+
+def _bare(name: str, model: str, models: _Models) -> Assistant:
+    """A model and nothing else."""
+    return Assistant(name=name, model=models.get(model), context=models.settings(model).context)
+
+
+def aliases(config: Config, choice: Choice) -> dict[str, str]:
+    """A model may also be called by its spec, or by its name at the vendor."""
+    specs = {choice.model: DEFAULT} if choice.model not in config.models else {}
+    specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
+    return {**{spec.partition(":")[2]: name for spec, name in specs.items()}, **specs}
 
 
 def _configured(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
@@ -104,7 +115,10 @@ def _configured(config: Config, choice: Choice, models: _Models) -> dict[str, As
     if config.model:
         context = models.settings(config.model).context
         default = replace(default, model=models.get(config.model), context=context)
-    return {DEFAULT: default} | {name: made[name] for name in made if name != DEFAULT}
+    # The models themselves can be asked too, where no assistant has taken the name.
+    taken = {DEFAULT, *made}
+    bare = {name: _bare(name, name, models) for name in config.models if name not in taken}
+    return {DEFAULT: default} | made | {DEFAULT: default} | bare
 
 
 def _assistant(name: str, settings: AssistantSettings, model: str, models: _Models) -> Assistant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rightseat.door import Door, Host, Request, Route
+from rightseat.doors.agui.probes import PROBES
 from rightseat.doors.agui.read import read
 from rightseat.doors.agui.wire import RunAgentInput
 from rightseat.doors.agui.write import refuse, stream
@@ -19,4 +20,5 @@ door = Door(
     routes=(Route("POST", "/agui/{agent}", run, body=RunAgentInput, summary="Run an agent"),),
     refuse=refuse,
     hint=lambda base: f'new HttpAgent({{ url: "{base}/agui/default" }})',
+    probes=PROBES,
 )

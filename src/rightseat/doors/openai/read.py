@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Any, assert_never
 
+import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from rightseat.door import Host, Request, client_spec, decode, header_id
 from rightseat.doors.openai.wire import (
     PASSED,
+    AnyJson,
     ChatMessage,
     ChatRequest,
+    CompletionRequest,
     ContentPart,
+    EmbeddingRequest,
     FilePart,
+    FittingJson,
     ImagePart,
     NamedChoice,
     RefusalPart,
     TextPart,
 )
-from rightseat.errors import CallerError, NotFound
-from rightseat.messages import Call, File, Image, Message, Part, Role, Text
+from rightseat.errors import CallerError
+from rightseat.messages import Call, File, Image, Message, Part, Role, Text, said
 from rightseat.prompt import Settings, ToolChoice, ToolSpec
+from rightseat.schema import checker
 from rightseat.turn import Turn
 
 
 class Asked(Struct, frozen=True):
-    """The turn, and what of the request concerns only how the answer is written."""
+    """The turns, one for each choice, and what concerns only how the answer is written."""
 
-    turn: Turn
+    turns: tuple[Turn, ...]
     model: str
     stream: bool
     usage: bool
+    legacy: bool = False
 
 
 def read(request: Request, host: Host) -> Asked:
@@ -40,29 +48,74 @@ def read(request: Request, host: Host) -> Asked:
         client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
         for number, tool in functions
     )
+    schema, passed = output(asked)
     turn = Turn(
         messages=tuple(message(m, number) for number, m in enumerate(asked.messages)),
-        assistant=assistant(asked.model, host),
+        assistant=host.resolve(asked.model),
         tools=tools,
         tool_choice=choice(asked.tool_choice, tools),
-        settings=settings(asked),
+        output_schema=schema,
+        settings=replace(settings(asked), extra=extra(asked) | passed),
         owner=request.owner,
         run=request.id,
         shows_interrupts=False,
         conversation=header_id(request, "x-thread-id"),
     )
-    usage = bool(asked.stream_options and asked.stream_options.include_usage)
-    return Asked(turn, asked.model or "default", bool(asked.stream), usage)
+    turns = several(turn, asked.n or 1, host)
+    return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked))
 
 
-def assistant(model: str | None, host: Host) -> str | None:
-    """A server with one assistant answers to any name; one with several must be told which."""
-    if model in host.responders:
-        return model
-    if model in (None, "", "default") or len(host.responders) <= 1:
-        return None
-    names = ", ".join(host.responders)
-    raise NotFound(f"There is no model {str(model)[:64]!r}. Those that exist: {names}", param="model")
+def several(turn: Turn, number: int, host: Host) -> tuple[Turn, ...]:
+    """The turn once for each choice. An assistant acts while it answers, so it answers once."""
+    if number > 1 and not host.bare(turn.assistant):
+        raise CallerError("n: an assistant gives one answer. Ask a model for several.", param="n")
+    return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, number)))
+
+
+def read_completion(request: Request, host: Host) -> Asked:
+    asked = decode(request.body, CompletionRequest)
+    if asked.echo:
+        raise CallerError("echo: the prompt is not given back here.", param="echo")
+    name = host.resolve(asked.model)
+    prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    turns = tuple(
+        Turn(
+            messages=(said("user", prompt),),
+            assistant=name,
+            settings=settings(asked),
+            owner=request.owner,
+            run=request.id if number == 0 else f"{request.id}-{number}",
+            shows_interrupts=False,
+        )
+        for number, prompt in enumerate(prompts)
+    )
+    return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked), legacy=True)
+
+
+def read_embedding(request: Request, host: Host) -> tuple[str | None, dict[str, Any]]:
+    """Whose model, and the request as its endpoint takes it."""
+    asked = decode(request.body, EmbeddingRequest)
+    given = msgspec.to_builtins(asked)
+    given.pop("model", None)
+    return host.resolve(asked.model), given
+
+
+def output(asked: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The schema that the answer must fit, and the field as it is passed on to an upstream that knows it."""
+    match asked.response_format:
+        case AnyJson():
+            return {"type": "object"}, {"response_format": {"type": "json_object"}}
+        case FittingJson(json_schema):
+            try:
+                checker(json_schema.schema)
+            except CallerError as error:
+                place = "response_format.json_schema.schema"
+                raise CallerError(f"{place}: {error.message}", param=place) from None
+            known = msgspec.to_builtins(json_schema)
+            given = {name: value for name, value in known.items() if value is not None}
+            return json_schema.schema, {"response_format": {"type": "json_schema", "json_schema": given}}
+        case _:
+            return None, {}
 
 
 def message(m: ChatMessage, number: int) -> Message:
@@ -114,15 +167,23 @@ def choice(given: str | NamedChoice | None, tools: tuple[ToolSpec, ...]) -> Tool
             return ToolChoice()
 
 
-def settings(asked: ChatRequest) -> Settings:
-    stop = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
-    given = {name: getattr(asked, name) for name in PASSED}
+def settings(asked: ChatRequest | CompletionRequest) -> Settings:
+    chat = asked if isinstance(asked, ChatRequest) else None
     return Settings(
         temperature=asked.temperature,
         top_p=asked.top_p,
-        max_tokens=asked.max_completion_tokens or asked.max_tokens,
-        stop=stop,
+        max_tokens=(chat and chat.max_completion_tokens) or asked.max_tokens,
+        stop=(asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ()),
         seed=asked.seed,
-        parallel_calls=asked.parallel_tool_calls,
-        extra={name: value for name, value in given.items() if value is not UNSET},
+        parallel_calls=chat.parallel_tool_calls if chat else None,
     )
+
+
+def extra(asked: ChatRequest) -> dict[str, Any]:
+    """Fields that only an OpenAI-compatible upstream knows, by allow-list and only where given."""
+    given = {name: getattr(asked, name) for name in PASSED}
+    return {name: value for name, value in given.items() if value is not UNSET}
+
+
+def counts(asked: ChatRequest | CompletionRequest) -> bool:
+    return bool(asked.stream_options and asked.stream_options.include_usage)

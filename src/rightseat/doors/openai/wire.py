@@ -82,6 +82,28 @@ class StreamOptions(Struct):
     include_usage: bool | None = None
 
 
+class JsonSchema(Struct):
+    schema: dict[str, Any]
+    name: str = "answer"
+    strict: bool | None = None
+    description: str | None = None
+
+
+class AnyText(Struct, tag="text"):
+    pass
+
+
+class AnyJson(Struct, tag="json_object"):
+    pass
+
+
+class FittingJson(Struct, tag="json_schema"):
+    json_schema: JsonSchema
+
+
+ResponseFormat = AnyText | AnyJson | FittingJson
+
+
 class ChatRequest(Struct, kw_only=True):
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     model: str | None = None
@@ -96,7 +118,7 @@ class ChatRequest(Struct, kw_only=True):
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
-    n: Literal[1] | None = None
+    n: Annotated[int, Meta(ge=1, le=8)] | None = None
     # Passed on as they came; only a field that was given travels.
     logprobs: bool | UnsetType | None = UNSET
     top_logprobs: int | UnsetType | None = UNSET
@@ -104,7 +126,7 @@ class ChatRequest(Struct, kw_only=True):
     presence_penalty: float | UnsetType | None = UNSET
     logit_bias: dict[str, float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
-    response_format: dict[str, Any] | UnsetType | None = UNSET
+    response_format: ResponseFormat | UnsetType | None = UNSET
     user: str | UnsetType | None = UNSET
 
 
@@ -115,6 +137,31 @@ PASSED = (
     "presence_penalty",
     "logit_bias",
     "reasoning_effort",
-    "response_format",
     "user",
 )
+
+
+class CompletionRequest(Struct, kw_only=True):
+    """The older form: a text to go on with. It becomes a user message, for chat models are what there is."""
+
+    prompt: str | Annotated[list[str], Meta(min_length=1, max_length=8)]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    n: Literal[1] | None = None
+    best_of: Literal[1] | None = None
+    echo: bool | None = None
+    suffix: Literal[""] | None = None
+
+
+class EmbeddingRequest(Struct, kw_only=True):
+    input: str | list[str | int | list[int]]
+    model: str | None = None
+    dimensions: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    encoding_format: Literal["float", "base64"] | UnsetType = UNSET
+    user: str | UnsetType = UNSET

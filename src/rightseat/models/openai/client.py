@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -29,6 +30,7 @@ from rightseat.retry import retrying
 OPENAI_URL = "https://api.openai.com/v1"
 
 _ERROR_BODY = 64 << 10
+_EMBEDDINGS = 64 << 20
 _ERROR_BODY_SECONDS = 2.0
 # Only these may pass by themselves; a rejection or a wrong key will not.
 _AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
@@ -61,7 +63,10 @@ class OpenAI:
         base = _address(base_url)
         vendor = is_openai(base_url)
         self.name = name
+        self.address = str(base)
+        """Where `rightseat doctor` looks whether anyone is there."""
         self._url = (base / "chat" / "completions").with_query(base.query)
+        self._embeddings = (base / "embeddings").with_query(base.query)
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
@@ -83,6 +88,7 @@ class OpenAI:
             usage=usage,
         )
         self._tries = tries
+        self.enforces_schema = strict_tools
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -102,6 +108,31 @@ class OpenAI:
         finally:
             exchange.close()
 
+    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The server's own answer to an embeddings request, with its vectors as they are."""
+        sent = msgspec.json.encode({**body, "model": self.name})
+        response, deadline = await self._begun(self._embeddings, sent)
+        try:
+            async with asyncio.timeout_at(deadline):
+                data = await _capped(response)
+            found = msgspec.json.decode(data)
+        except TimeoutError as error:
+            raise faults.first_token_timeout(self._first_token_timeout) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise faults.incomplete() from error
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise faults.garbled("not the JSON of embeddings") from error
+        finally:
+            response.close()
+        if not isinstance(found, dict) or not isinstance(found.get("data"), list):
+            raise faults.garbled("not the JSON of embeddings")
+        return found
+
+    async def _begun(self, url: URL, body: bytes) -> tuple[aiohttp.ClientResponse, float]:
+        return await retrying(
+            lambda: self._post(url, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
+        )
+
     async def _ask(self, prompt: Prompt) -> Exchange:
         try:
             body = msgspec.json.encode(request.body(self.name, prompt, self._dialect))
@@ -109,9 +140,7 @@ class OpenAI:
             raise CallerError(
                 "A message contains half a character (a lone surrogate): send valid text."
             ) from error
-        response, deadline = await retrying(
-            lambda: self._post(body), again=lambda error: type(error) in _AGAIN, tries=self._tries
-        )
+        response, deadline = await self._begun(self._url, body)
         strict = prompt.tools if self._dialect.strict_tools else ()
         answer = Answer(frozenset(tool.name for tool in strict))
         return Exchange(
@@ -123,13 +152,13 @@ class OpenAI:
             note=lambda payload: self._log("in the stream", payload),
         )
 
-    async def _post(self, body: bytes) -> tuple[aiohttp.ClientResponse, float]:
+    async def _post(self, url: URL, body: bytes) -> tuple[aiohttp.ClientResponse, float]:
         """An answer that has begun, and when its first token is due."""
         deadline = asyncio.get_running_loop().time() + self._first_token_timeout
         try:
             async with asyncio.timeout_at(deadline):
                 response = await self._connected().post(
-                    self._url, data=body, headers=self._headers, allow_redirects=False
+                    url, data=body, headers=self._headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError as error:
             raise faults.connect_timeout(self._connect_timeout) from error
@@ -176,6 +205,15 @@ class OpenAI:
                 trust_env=False,
             )
         return self._session
+
+
+async def _capped(response: aiohttp.ClientResponse) -> bytes:
+    data = b""
+    while piece := await response.content.readany():
+        data += piece
+        if len(data) > _EMBEDDINGS:
+            raise faults.garbled(f"more than {_EMBEDDINGS} bytes of embeddings")
+    return data
 
 
 def is_openai(base_url: str) -> bool:

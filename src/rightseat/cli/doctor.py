@@ -1,0 +1,143 @@
+"""`rightseat doctor`: the checks in order, each line as soon as it is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import typer
+
+from rightseat import registry
+from rightseat.cli import listen, log
+from rightseat.config import Config
+from rightseat.doctor import browser, doors, server, setup, upstream
+from rightseat.doctor.client import Client, Unreachable
+from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.errors import ConfigError
+from rightseat.secret import Secret, is_reference, resolve
+from rightseat.streams import closing
+
+
+def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
+    """The exit code: 1 when something is broken."""
+    log.configure("console", "error")
+    given = secret(key)
+    lines = asyncio.run(report(url, given, path, quiet=as_json))
+    bad = sum(line.state == "broken" for line in lines)
+    if as_json:
+        typer.echo(json.dumps({"ok": not bad, "lines": [line.plain() for line in lines]}, indent=2))
+    else:
+        typer.echo(f"\n{bad} broken. Each line above says what to do." if bad else "\nAll is well.")
+    return 1 if bad else 0
+
+
+def secret(key: str | None) -> Secret | None:
+    if key is None:
+        return None
+    # Whoever types a key has seen the shell's history coming; a reference is better.
+    return resolve(key, "--key") if is_reference(key) else Secret(key)
+
+
+async def report(url: str | None, key: Secret | None, path: Path | None, *, quiet: bool) -> list[Line]:
+    lines = []
+    async with closing(examine(url, key, path)) as found:
+        async for line in found:
+            lines.append(line)
+            if not quiet:
+                typer.echo(line.text())
+    return lines
+
+
+async def examine(url: str | None, key: Secret | None, path: Path | None) -> AsyncIterator[Line]:
+    yield setup.python()
+    config, said = setup.configuration(path)
+    for line in (*said, *setup.extras(config)):
+        yield line
+    if config is not None:
+        async with closing(parts(config)) as found:
+            async for line in found:
+                yield line
+    async with closing(running(url, key, config)) as found:
+        async for line in found:
+            yield line
+
+
+async def parts(config: Config) -> AsyncIterator[Line]:
+    models, lines = setup.models(config)
+    for line in (*lines, *setup.tools(config)):
+        yield line
+    made, line = setup.runtime(config)
+    yield line
+    if made is not None:
+        await made.close()
+    async with closing(upstream.reach(models)) as found:
+        async for line in found:
+            yield line
+
+
+async def running(url: str | None, key: Secret | None, config: Config | None) -> AsyncIterator[Line]:
+    base = url or (address(config) if config else None)
+    if base is None:
+        yield skipped("server", "where it would be is not known without a valid config", "or give --url URL")
+        return
+    ours = next(iter(config.auth.keys.values()), None) if config and not url else None
+    used = key or ours
+    async with Client(base, used.reveal() if used else None) as client:
+        try:
+            there = await server.answers(client)
+        except Unreachable as error:
+            for line in absent(base, str(error), None if url else config):
+                yield line
+            return
+        if not there:
+            yield broken("server", f"{base} answers, but is no rightseat", "stop that program, or give --url")
+            return
+        yield good("server", f"runs at {base}")
+        async with closing(live(client, config, local=url is None)) as found:
+            async for line in found:
+                yield line
+
+
+async def live(client: Client, config: Config | None, *, local: bool) -> AsyncIterator[Line]:
+    every = registry.every("doors")
+    required = config.auth.required if config and local else None
+    path = next(probe.path for door in every for probe in door.probes if probe.method == "POST")
+    cors = config.server.cors if config and local else ()
+    checks = [
+        doors.probes(client, "operators", server.PROBES),
+        *(doors.probes(client, door.name, door.probes) for door in every),
+        doors.keys(client, every, required=required),
+        browser.origins(client, path, cors),
+        server.connection(client),
+    ]
+    for check in checks:
+        async with closing(check) as found:
+            async for line in found:
+                yield line
+
+
+def absent(base: str, why: str, config: Config | None) -> list[Line]:
+    """Nothing runs. With --url that is wrong; without, the question is whether it could."""
+    if config is None:
+        return [broken("server", f"{base}: {why}", "start it: rightseat serve, or correct --url")]
+    line = skipped("server", f"not running at {base}", "start it: rightseat serve")
+    return [line, port(config)]
+
+
+def port(config: Config) -> Line:
+    settings = config.server
+    what = f"port {settings.port}"
+    try:
+        listen.protect(config)
+        listen.listen(settings.host, settings.port).close()
+    except ConfigError as error:
+        problem, _, fix = error.message.partition("\n")
+        return broken(what, problem, " ".join(fix.split()) or "change [server] host or port")
+    return good(what, f"free on {settings.host}")
+
+
+def address(config: Config) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.server.host, config.server.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"

@@ -1,0 +1,111 @@
+"""The one place where the doctor uses a socket. A failure to reach is a sentence, never a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+from msgspec import Struct
+from yarl import URL
+
+PROBE_SECONDS = 120.0
+REACH_SECONDS = 5.0
+
+
+class Unreachable(Exception):
+    """Why nothing came back, in words for the report."""
+
+
+class Reply(Struct, frozen=True):
+    status: int
+    headers: dict[str, str]
+    """Lower-case names."""
+    body: bytes
+    first: float
+    """Seconds until the first byte of the body."""
+    last: float
+
+
+class Client:
+    """Requests to one server; `key` goes along unless a request says otherwise."""
+
+    def __init__(self, base: str, key: str | None = None) -> None:
+        self.base = base.rstrip("/")
+        self.key = key
+        self.reused = 0
+
+    async def __aenter__(self) -> Self:
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(self._count)
+        self._session = aiohttp.ClientSession(trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def _count(self, *_: object) -> None:
+        self.reused += 1
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        headers: Mapping[str, str] | None = None,
+        anonymous: bool = False,
+        seconds: float = PROBE_SECONDS,
+    ) -> Reply:
+        sent = dict(headers or {})
+        if self.key and not anonymous:
+            sent["Authorization"] = f"Bearer {self.key}"
+        if body:
+            sent["Content-Type"] = "application/json"
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._exchange(method, path, body, sent)
+        except TimeoutError:
+            raise Unreachable(f"no whole answer within {seconds:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(reason(error)) from None
+
+    async def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Reply:
+        begun = time.monotonic()
+        first = None
+        pieces = []
+        url = URL(self.base + path)
+        async with self._session.request(
+            method, url, data=body or None, headers=headers, allow_redirects=False
+        ) as response:
+            async for piece in response.content.iter_any():
+                first = first or time.monotonic()
+                pieces.append(piece)
+        last = time.monotonic()
+        fields = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.status, fields, b"".join(pieces), (first or last) - begun, last - begun)
+
+
+def reason(error: Exception) -> str:
+    """Without the address: a query may hold a secret."""
+    match error:
+        case aiohttp.InvalidURL():
+            return "this is not an address that HTTP knows"
+        case aiohttp.ClientConnectorDNSError():
+            return "its name is not known to the DNS"
+        case aiohttp.ClientConnectorCertificateError() | ssl.SSLError():
+            return "its certificate is not trusted here"
+        case aiohttp.ClientSSLError():
+            return "TLS failed: it may speak plain http"
+        case aiohttp.ClientConnectorError():
+            return "nothing listens there"
+        case aiohttp.ClientResponseError():
+            return "what answers there does not speak HTTP"
+        case _:
+            return "the connection was cut"

@@ -1,0 +1,104 @@
+"""What can be seen without a server: the interpreter, the file, its secrets, models and tools."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rightseat import registry
+from rightseat.config import Config, load
+from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.errors import ConfigError
+from rightseat.prompt import Model
+from rightseat.runtime import Runtime
+from rightseat.secret import Secret
+
+OLDEST = (3, 11)
+EXTRAS = {"jwt": "signed tokens, [auth.jwt]"}
+# By which module an extra is known to be there.
+MODULES = {"jwt": ("jwt", "cryptography")}
+
+
+def python(version: tuple[int, ...] = sys.version_info[:3]) -> Line:
+    text = ".".join(map(str, version))
+    if version < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        return broken("Python", f"{text} is too old", f"install Python {wanted} or newer")
+    return good("Python", f"{text} ({platform.python_implementation()})")
+
+
+def extras(config: Config | None) -> Iterator[Line]:
+    needed = {"jwt"} if config and config.auth.jwt else set()
+    for name, use in EXTRAS.items():
+        missing = [module for module in MODULES[name] if importlib.util.find_spec(module) is None]
+        fix = f"pip install 'rightseat[{name}]'"
+        if not missing:
+            yield good(f"extra {name}", use)
+        elif name in needed:
+            yield broken(f"extra {name}", f"{missing[0]} is not installed: {use}", fix)
+        else:
+            yield skipped(f"extra {name}", f"not installed, not needed here: {use}", fix)
+
+
+def configuration(path: Path | None) -> tuple[Config | None, list[Line]]:
+    try:
+        config = load(path)
+    except ConfigError as error:
+        where = path or "rightseat.toml"
+        fix = f"change {where}; every key is in docs/reference/config.md"
+        return None, [broken("config", problem, fix) for problem in error.message.split("\n")]
+    found = str(config.path) if config.path else "no file: ./rightseat.toml is read if it exists"
+    lines = [good("config", found)]
+    if count := len(config.auth.keys) + sum(secrets(model.options) for model in config.models.values()):
+        lines.append(good("secrets", f"all {count} are there"))
+    return config, lines
+
+
+def secrets(value: object) -> int:
+    if isinstance(value, Secret):
+        return 1
+    return sum(map(secrets, value.values())) if isinstance(value, dict) else 0
+
+
+def models(config: Config) -> tuple[dict[str, Model], list[Line]]:
+    """Every model that the file or the environment names, and what is wrong with the others."""
+    choice = registry.choose(config)
+    used = [assistant.model for assistant in config.assistants.values() if assistant.model]
+    made: dict[str, Model] = {}
+    lines = []
+    for name in dict.fromkeys([*config.models, choice.model, *used]):
+        settings = config.models.get(name)
+        spec, options = (settings.spec, settings.options) if settings else (name, {})
+        try:
+            made[name] = registry.model(spec, options)
+        except ConfigError as error:
+            fix = f"change [models.{name}] in {config.path}" if settings else "change the model's spec"
+            lines.append(broken(f"model {name}", error.message, fix))
+            continue
+        why = spec if name != choice.model else f"{spec}: {choice.why}"
+        lines.append(skipped(f"model {name}", why) if choice.demo else good(f"model {name}", why))
+    return made, lines
+
+
+def tools(config: Config) -> Iterator[Line]:
+    for name, assistant in config.assistants.items():
+        for target in assistant.tools:
+            fix = f"change tools in [assistants.{name}] of {config.path}, or start in its folder"
+            try:
+                registry.load(target)
+            except ConfigError as error:
+                yield broken(f"tool {target}", error.message, fix)
+            else:
+                yield good(f"tool {target}", f"of {name}")
+
+
+def runtime(config: Config) -> tuple[Runtime | None, Line]:
+    """The whole of it, built as `serve` does: what each part does not show by itself."""
+    try:
+        made = registry.runtime(config)
+    except ConfigError as error:
+        return None, broken("assistants", error.message, "change what the message names")
+    return made, good("assistants", ", ".join(made.responders))

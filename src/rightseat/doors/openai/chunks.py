@@ -1,0 +1,106 @@
+"""One choice of a streamed answer, as chat chunks or as those of the older completions.
+
+Only the client's own calls are shown: what ran on the server is the server's business, and this wire has no
+place for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from rightseat.events import CallArgs, CallStart, Event, ReasoningDelta, RunFinished, TextDelta, TextStart
+from rightseat.sse import frame
+
+encode = msgspec.json.Encoder().encode
+FINISH = {"calls": "tool_calls", "interrupt": "stop"}
+PARAGRAPH = "\n\n"
+
+
+class Choice(Protocol):
+    """Writes one choice's chunks. `text` is the hot path: nothing in it is encoded twice."""
+
+    def start(self) -> bytes: ...
+    def text(self, text: str) -> bytes: ...
+    def write(self, event: Event) -> bytes: ...
+
+
+class ChatChoice:
+    def __init__(self, head: bytes, index: int) -> None:
+        self.head = head
+        self.index = index
+        self.spoke = False
+        self.refusing = False
+        self.calls: dict[str, int] = {}
+        self.before = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
+        self.after = b'},"logprobs":null,"finish_reason":null}]}\n\n'
+
+    def text(self, text: str) -> bytes:
+        if self.refusing:
+            return self.delta({"refusal": text})
+        return self.before + encode(text) + self.after
+
+    def start(self) -> bytes:
+        return self.delta({"role": "assistant", "content": ""})
+
+    def delta(self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None) -> bytes:
+        choice = {"index": self.index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+        return chunk(self.head, [choice])
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case TextStart(refusal=refusal):
+                self.refusing = refusal
+                again, self.spoke = self.spoke, True
+                return self.text(PARAGRAPH) if again else b""
+            case TextDelta(text=text, logprobs=logprobs):
+                return self.delta({"content": text}, logprobs=logprobs) if logprobs else self.text(text)
+            case ReasoningDelta(text=text):
+                return self.delta({"reasoning_content": text})
+            case CallStart(id, name, client=True):
+                self.calls[id] = len(self.calls)
+                function = {"name": name, "arguments": ""}
+                call = {"index": self.calls[id], "id": id, "type": "function", "function": function}
+                return self.delta({"tool_calls": [call]})
+            case CallArgs(id, json) if id in self.calls:
+                call = {"index": self.calls[id], "function": {"arguments": json}}
+                return self.delta({"tool_calls": [call]})
+            case RunFinished(reason):
+                return self.delta({}, FINISH.get(reason, reason))
+            case _:
+                return b""
+
+
+class TextChoice:
+    def __init__(self, head: bytes, index: int) -> None:
+        self.head = head
+        self.index = index
+        self.spoke = False
+
+    def start(self) -> bytes:
+        return b""
+
+    def text(self, text: str) -> bytes:
+        return self.piece(text, None)
+
+    def piece(self, text: str, finish: str | None) -> bytes:
+        choice = {"text": text, "index": self.index, "logprobs": None, "finish_reason": finish}
+        return chunk(self.head, [choice])
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case TextStart():
+                again, self.spoke = self.spoke, True
+                return self.text(PARAGRAPH) if again else b""
+            case TextDelta(text=text):
+                return self.text(text)
+            case RunFinished(reason):
+                return self.piece("", FINISH.get(reason, reason))
+            case _:
+                return b""
+
+
+def chunk(head: bytes, choices: list[dict[str, Any]], **more: Any) -> bytes:
+    """`head` is an encoded object without its closing brace: what every chunk of an answer begins with."""
+    return frame(head + b"," + encode({"choices": choices, **more})[1:])

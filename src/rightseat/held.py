@@ -1,0 +1,56 @@
+"""An answer under a schema, held back until it is known to fit: what was sent cannot be taken back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from rightseat.assemble import Answered, spoken
+from rightseat.events import Event, TextDelta, TextEnd, TextStart
+from rightseat.messages import Message, said
+from rightseat.schema import checker
+
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+
+
+class Held:
+    """One model turn's text. The schema binds the final answer only: beside calls, words are just words."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.check = checker(schema)
+        self.events: list[Event] = []
+        self.text = ""
+
+    def take(self, event: Event) -> bool:
+        """Whether the event is held; all but text goes on at once."""
+        if isinstance(event, TextStart | TextDelta | TextEnd):
+            self.events.append(event)
+            return True
+        return False
+
+    def problem(self, answered: Answered) -> str | None:
+        """What is wrong with the final answer. One that was cut has its own reason, and stays as it is."""
+        if answered.message.calls or answered.reason != "stop" or self.refused:
+            return None
+        found = _FENCED.fullmatch(answered.message.text)
+        self.text = found[1] if found else answered.message.text
+        try:
+            problem = self.check.problem(msgspec.json.decode(self.text))
+        except (msgspec.DecodeError, RecursionError) as error:
+            return f"it is not JSON ({error})"
+        if problem is None and found:
+            # The fence was the model's, not part of the value.
+            self.events = spoken(answered.message.id or "", self.text)
+        return problem
+
+    @property
+    def refused(self) -> bool:
+        return any(isinstance(event, TextStart) and event.refusal for event in self.events)
+
+
+def repair(answered: Answered, problem: str) -> list[Message]:
+    """What the model is told to get it right the second time."""
+    ask = f"That answer does not fit the JSON Schema that was asked for: {problem}. Answer again, JSON only."
+    return [answered.message, said("user", ask)]

@@ -1,0 +1,111 @@
+"""Numbers for operators: counted in plain dictionaries, written for Prometheus when somebody asks.
+
+Counting costs a dictionary look-up; the library that writes the text is loaded with the first scrape. Labels
+are names from the configuration and fixed words, never what a stranger sends, and there is a cap for the rest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+Labels = tuple[str, ...]
+MOST = 500
+OTHER = "(other)"
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+
+class Counter:
+    def __init__(self, name: str, help: str, *labels: str) -> None:
+        self.name, self.help, self.labels = name, help, labels
+        self.values: dict[Labels, float] = {}
+
+    def add(self, *values: str, by: float = 1) -> None:
+        # Beyond the cap everything new is one: a label that explodes must not take the memory with it.
+        if values not in self.values and len(self.values) >= MOST:
+            values = (OTHER,) * len(values)
+        self.values[values] = self.values.get(values, 0) + by
+
+    def family(self) -> Metric:
+        from prometheus_client.metrics_core import CounterMetricFamily
+
+        family = CounterMetricFamily(self.name, self.help, labels=self.labels)
+        for labels, value in self.values.items():
+            family.add_metric(labels, value)
+        return family
+
+
+class Gauge:
+    def __init__(self, name: str, help: str) -> None:
+        self.name, self.help = name, help
+        self.value = 0
+
+    def family(self) -> Metric:
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
+        return GaugeMetricFamily(self.name, self.help, value=self.value)
+
+
+class Histogram:
+    def __init__(self, name: str, help: str, *labels: str) -> None:
+        self.name, self.help, self.labels = name, help, labels
+        self.counts: dict[Labels, list[int]] = {}
+        self.sums: dict[Labels, float] = {}
+
+    def see(self, seconds: float, *values: str) -> None:
+        if values not in self.counts and len(self.counts) >= MOST:
+            values = (OTHER,) * len(values)
+        counts = self.counts.setdefault(values, [0] * (len(BOUNDS) + 1))
+        counts[bisect_left(BOUNDS, seconds)] += 1
+        self.sums[values] = self.sums.get(values, 0.0) + seconds
+
+    def family(self) -> Metric:
+        from prometheus_client.metrics_core import HistogramMetricFamily
+
+        family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
+        for labels, counts in self.counts.items():
+            family.add_metric(labels, list(cumulated(counts)), self.sums[labels])
+        return family
+
+
+def cumulated(counts: Iterable[int]) -> Iterator[tuple[str, float]]:
+    total = 0
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
+        total += count
+        yield bound, total
+
+
+class Meters:
+    """All that is counted. One of them lives as long as the process, through every reload."""
+
+    def __init__(self) -> None:
+        self.requests = Counter("rightseat_requests", "Requests answered.", "route", "status")
+        self.runs = Counter("rightseat_runs", "Runs ended.", "assistant", "reason")
+        self.failures = Counter("rightseat_run_failures", "Runs that failed.", "assistant", "code")
+        self.active = Gauge("rightseat_runs_active", "Runs under way.")
+        self.run_seconds = Histogram("rightseat_run_seconds", "How long runs took.", "assistant")
+        self.first_token = Histogram(
+            "rightseat_first_token_seconds", "From a run's start to its first text.", "assistant"
+        )
+        self.model_calls = Counter("rightseat_model_calls", "Calls of models.", "model", "outcome")
+        self.model_seconds = Histogram("rightseat_model_call_seconds", "How long models took.", "model")
+        self.tokens = Counter("rightseat_tokens", "Tokens that models told of.", "model", "direction")
+        self.tool_calls = Counter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
+
+    def collect(self) -> Iterator[Metric]:
+        """The form that prometheus_client asks a collector for."""
+        for meter in vars(self).values():
+            yield meter.family()
+
+    def text(self) -> bytes:
+        from prometheus_client.exposition import generate_latest
+        from prometheus_client.registry import CollectorRegistry
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)

@@ -1,0 +1,274 @@
+"""The OpenAI door's own options: choices, formats, names, older and other endpoints."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Assistant, Prompt, Runtime, tool
+from rightseat.events import Usage
+from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.models.openai import OpenAI
+from tests.kit import faults
+from tests.kit.client import Client, request
+from tests.kit.house import Lines, calls, house, says
+from tests.kit.upstream import Upstream
+
+HI = [{"role": "user", "content": "hi"}]
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+
+
+async def post(runtime: Runtime, body: dict[str, Any], path: str = "/v1/chat/completions") -> tuple[int, Any]:
+    async with house(runtime) as server, Client(server.url) as client:
+        await client.post(path, body)
+        head = await client.head()
+        if "event-stream" not in head.headers["content-type"]:
+            return head.status, await client.json()
+        return head.status, [frame.data for frame in [f async for f in client.frames()]]
+
+
+async def chat(runtime: Runtime, **more: Any) -> tuple[int, Any]:
+    return await post(runtime, {"messages": HI, **more})
+
+
+class Counted:
+    """A bare model that numbers its answers."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        self.number += 1
+        mine = self.number
+        for word in ("answer ", str(mine)):
+            await asyncio.sleep(0)
+            yield Text(word)
+        yield Used(Usage(3, 2))
+        yield Finish("stop")
+
+
+async def test_several_choices_whole() -> None:
+    status, body = await chat(Runtime(model=Counted()), n=3)
+    assert status == 200
+    assert [choice["index"] for choice in body["choices"]] == [0, 1, 2]
+    assert {c["message"]["content"] for c in body["choices"]} == {"answer 1", "answer 2", "answer 3"}
+    assert body["usage"] == {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}
+
+
+async def test_several_choices_streamed() -> None:
+    options = {"include_usage": True}
+    status, frames = await chat(Runtime(model=Counted()), n=2, stream=True, stream_options=options)
+    assert status == 200
+    assert frames[-1] == "[DONE]"
+    chunks = [json.loads(frame) for frame in frames[:-1]]
+    assert chunks[-1]["usage"]["total_tokens"] == 10
+    texts = {0: "", 1: ""}
+    for chunk in chunks[:-1]:
+        [choice] = chunk["choices"]
+        texts[choice["index"]] += choice["delta"].get("content") or ""
+    assert set(texts.values()) == {"answer 1", "answer 2"}
+    assert [c["choices"][0]["finish_reason"] for c in chunks[:-1]].count("stop") == 2
+
+
+async def test_an_assistant_gives_one_answer() -> None:
+    status, body = await chat(Runtime(model=Counted(), system="You act."), n=2)
+    assert (status, body["error"]["param"]) == (400, "n")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', '```json\n{"a": 1}\n```'])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_that_fits_its_schema(text: str, stream: bool) -> None:
+    model = Lines(says(*text))
+    status, body = await chat(Runtime(model=model), response_format=FORMAT, stream=stream)
+    assert status == 200
+    if stream:
+        deltas = [json.loads(frame)["choices"][0]["delta"] for frame in body[:-1]]
+        content = "".join(delta.get("content") or "" for delta in deltas)
+    else:
+        content = body["choices"][0]["message"]["content"]
+    assert json.loads(content) == {"a": 1}
+    assert model.asked[0].output_schema == SCHEMA
+
+
+async def test_one_repair_and_the_wrong_answer_is_never_seen() -> None:
+    model = Lines(says('{"a": "one"}'), says('{"a": 1}'))
+    status, frames = await chat(Runtime(model=model), response_format=FORMAT, stream=True)
+    assert status == 200
+    assert "one" not in "".join(frames)
+    assert "not of type" in model.asked[1].messages[-1].text
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_twice_wrong_is_an_error_before_the_first_byte(stream: bool) -> None:
+    model = Lines(says("nope"), says("nope again"))
+    status, body = await chat(Runtime(model=model), response_format={"type": "json_object"}, stream=stream)
+    assert (status, body["error"]["code"]) == (502, "invalid_output")
+
+
+async def test_a_refusal_and_a_cut_answer_are_not_held_to_the_schema() -> None:
+    model = Lines(says('{"a', finish="length"))
+    status, body = await chat(Runtime(model=model), response_format=FORMAT)
+    assert (status, body["choices"][0]["finish_reason"]) == (200, "length")
+
+
+async def test_with_tools_the_schema_binds_the_final_answer_only() -> None:
+    @tool
+    def one() -> int:
+        """One."""
+        return 1
+
+    model = Lines(calls(("one", "{}"), text="I will look."), says('{"a": 1}'))
+    status, body = await chat(Runtime(model=model, tools=[one]), response_format=FORMAT)
+    assert status == 200
+    assert body["choices"][0]["message"]["content"] == 'I will look.\n\n{"a": 1}'
+
+
+async def test_a_bad_schema_is_named() -> None:
+    wrong = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": 7}}}
+    status, body = await chat(Runtime(model=Lines()), response_format=wrong)
+    assert (status, body["error"]["param"]) == (400, "response_format.json_schema.schema")
+
+
+async def test_options_reach_the_upstream_as_given() -> None:
+    given = {
+        "temperature": 0,
+        "seed": 0,
+        "stop": ["a", "b"],
+        "max_completion_tokens": 5,
+        "parallel_tool_calls": False,
+        "logprobs": True,
+        "top_logprobs": 2,
+        "user": "u",
+        "response_format": FORMAT,
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "unknown_field": "dropped",
+        "base_url": "http://elsewhere",
+    }
+    async with Upstream() as upstream:
+        await chat(Runtime(model=OpenAI("m", base_url=upstream.url)), **given)
+        [sent] = [received.json for received in upstream.requests[:1]]
+    passed = ("temperature", "seed", "stop", "parallel_tool_calls", "logprobs", "top_logprobs", "user")
+    assert {key: sent[key] for key in passed} == {key: given[key] for key in passed}
+    assert sent["max_tokens"] == 5
+    assert sent["tool_choice"] == given["tool_choice"]
+    assert sent["response_format"] == FORMAT
+    assert sent["model"] == "m"
+    assert not {"unknown_field", "base_url"} & sent.keys()
+
+
+async def test_logprobs_come_back() -> None:
+    row = {"token": "a", "logprob": -0.5, "bytes": None, "top_logprobs": []}
+    line: list[Fragment] = [Text("a", {"content": [row]}), Finish("stop")]
+    _, body = await chat(Runtime(model=Lines(line)), logprobs=True)
+    assert body["choices"][0]["logprobs"] == {"content": [row]}
+    _, frames = await chat(Runtime(model=Lines(line)), logprobs=True, stream=True)
+    assert any(json.loads(f)["choices"][0]["logprobs"] == {"content": [row]} for f in frames[:-1])
+
+
+@pytest.mark.parametrize("name", [None, "", "default", "gpt-3.5-turbo", "whatever/x:y"])
+async def test_one_model_answers_to_any_name_and_echoes_it(name: str | None) -> None:
+    status, body = await chat(Runtime(model=Lines(says("ok"))), model=name)
+    assert (status, body["model"]) == (200, name or "default")
+
+
+async def test_several_models_have_names() -> None:
+    def runtime() -> Runtime:
+        two = [Assistant("one", Lines(says("1"))), Assistant("two", Lines(says("2")))]
+        return Runtime(assistants=two, aliases={"openai:gpt-2": "two", "gpt-2": "two"})
+
+    for name, text in {
+        None: "1",
+        "default": "1",
+        "one": "1",
+        "two": "2",
+        "openai:gpt-2": "2",
+        "gpt-2": "2",
+    }.items():
+        _, body = await chat(runtime(), model=name)
+        assert body["choices"][0]["message"]["content"] == text
+    status, body = await chat(runtime(), model="gpt-9")
+    assert (status, body["error"]["param"]) == (404, "model")
+    assert "one, two" in body["error"]["message"]
+
+
+async def test_models_are_listed() -> None:
+    async with house(Runtime(assistants=[Assistant("one", Lines())])) as server, Client(server.url) as client:
+        await client.get("/v1/models/one")
+        await client.head()
+        assert (await client.json())["id"] == "one"
+        await client.get("/v1/models/zwei")
+        assert (await client.head()).status == 404
+        assert (await client.json())["error"]["code"] == "not_found"
+
+
+async def test_the_older_completions() -> None:
+    model = Lines(says("life", " is"))
+    status, body = await post(Runtime(model=model), {"prompt": "What?", "max_tokens": 4}, "/v1/completions")
+    assert status == 200
+    assert body["object"] == "text_completion"
+    assert body["choices"] == [{"text": "life is", "index": 0, "logprobs": None, "finish_reason": "stop"}]
+    assert [message.text for message in model.asked[0].messages] == ["What?"]
+    assert model.asked[0].settings.max_tokens == 4
+    body = {"prompt": "a", "stream": True}
+    _, frames = await post(Runtime(model=Lines(says("x", "y"))), body, "/v1/completions")
+    assert "".join(json.loads(frame)["choices"][0]["text"] for frame in frames[:-1]) == "xy"
+    assert frames[-1] == "[DONE]"
+
+
+async def test_several_prompts() -> None:
+    status, body = await post(Runtime(model=Counted()), {"prompt": ["a", "b"]}, "/v1/completions")
+    assert status == 200
+    assert {choice["text"] for choice in body["choices"]} == {"answer 1", "answer 2"}
+
+
+@pytest.mark.parametrize(
+    "odd", [{"echo": True}, {"suffix": "x"}, {"best_of": 3}, {"prompt": [1, 2]}, {"prompt": []}]
+)
+async def test_what_the_older_form_cannot_have_is_said(odd: dict[str, Any]) -> None:
+    status, _ = await post(Runtime(model=Lines()), {"prompt": "a", **odd}, "/v1/completions")
+    assert status == 400
+
+
+VECTORS = {
+    "object": "list",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1]}],
+    "model": "m",
+}
+
+
+async def test_embeddings_come_from_the_models_endpoint() -> None:
+    async with Upstream() as upstream:
+        upstream.reply = faults.body(json.dumps(VECTORS).encode())
+        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url))
+        asked = {"input": ["a"], "model": "any", "dimensions": 2}
+        assert await post(runtime, asked, "/v1/embeddings") == (200, VECTORS)
+        [sent] = upstream.requests
+    assert sent.json == {"input": ["a"], "dimensions": 2, "model": "emb"}
+    assert sent.target == "/v1/embeddings"
+
+
+async def test_embeddings_that_fail() -> None:
+    async with Upstream() as upstream:
+        upstream.reply = faults.status(401)
+        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url, tries=1))
+        status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
+        assert (status, body["error"]["code"]) == (502, "upstream_denied")
+        upstream.reply = faults.body(b"[1]")
+        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url, tries=1))
+        status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
+        assert (status, body["error"]["code"]) == (502, "upstream_garbled")
+    status, body = await post(Runtime(model=Lines()), {"input": "a"}, "/v1/embeddings")
+    assert (status, body["error"]["code"]) == (503, "not_configured")
+
+
+async def test_speech_is_not_configured() -> None:
+    async with house(Runtime(model=Lines())) as server, Client(server.url) as client:
+        form = {"Content-Type": "multipart/form-data; boundary=x"}
+        await client.send(request("POST", "/v1/audio/transcriptions", b"--x--", form))
+        assert (await client.head()).status == 503
+        error = (await client.json())["error"]
+    assert (error["code"], error["type"]) == ("not_configured", "server_error")
