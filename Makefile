@@ -1,24 +1,28 @@
-# make serve | test | check | bench | eval | fmt | lock | clean
+# make serve | test | check | bench | eval | fmt | reference | lock | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+# Foreign servers beside ours in the bench, such as litellm.
+PEERS  ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without cached bytecode every start would pay for compiling again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check bench eval fmt lock clean python
+.PHONY: help serve test check bench eval fmt reference lock clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
 	@echo "make test    set up and run everything: checks, tests, real peers, short bench"
 	@echo "make check   lint, types, imports, caps, demands"
-	@echo "make bench   cost per token and per request    make eval   quality of answers"
+	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
+	@echo "make eval    quality of answers"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
+	@echo "make reference   write docs/reference from the code"
 
 serve: $(VENV)/.run
 	@exec $(BIN)/rightseat serve $(ARGS)
@@ -31,7 +35,7 @@ check: $(VENV)/.dev
 	@$(BIN)/python -m checks
 
 bench: $(VENV)/.dev
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m bench $(addprefix --with ,$(PEERS)) $(ARGS)
 
 eval:
 	@echo "eval: will ask the real models fixed questions and score tool calls and answers; no cases exist yet"
@@ -39,6 +43,9 @@ eval:
 fmt: $(VENV)/.dev
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+
+reference: $(VENV)/.dev
+	@$(BIN)/python -m checks.reference --write
 
 lock: python
 	@$(PYTHON) checks/lock.py

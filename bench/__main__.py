@@ -1,18 +1,20 @@
-"""`python -m bench [--short] [--peer NAME]… [--scenario NAME]…`: table on stdout, JSON in bench/results."""
+"""`python -m bench [--short] [--with PEER]… [--write] …`: table on stdout, JSON in bench/results."""
 
 import argparse
 import asyncio
 import json
-import platform
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench import page
+from bench.machine import about
 from bench.peers import Peer, all_peers
 from bench.rows import Row, table
 from bench.scenarios import Scenario, all_scenarios
 from bench.stage import DriverFailed, open_stage
+from tests.peers.install import COULD_NOT_INSTALL, InstallError, install
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
@@ -27,43 +29,68 @@ async def measure(peers: Sequence[Peer], scenarios: Sequence[Scenario], *, short
     return rows
 
 
-def save(rows: Sequence[Row], *, short: bool) -> None:
+def save(rows: Sequence[Row], facts: dict[str, str], *, short: bool) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
-    about = {"short": short, "python": platform.python_version(), "machine": platform.machine()}
-    RESULTS.write_text(json.dumps({**about, "rows": [row.record() for row in rows]}, indent=1) + "\n")
+    found = {"short": short, **facts, "rows": [row.record() for row in rows]}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def choose(names: Sequence[str] | None) -> list[Peer]:
-    """The named peers, else all that can run here; one of ours that cannot is an error."""
+def choose(names: Sequence[str] | None, foreign: Sequence[str]) -> list[Peer]:
+    """The named peers, else all of the house, and the foreign ones asked for, which are then installed."""
     known = all_peers()
-    chosen = [known[name] for name in names] if names else list(known.values())
+    home = [peer.name for peer in known.values() if not peer.foreign]
+    chosen = [known[name] for name in (*(names or home), *foreign)]
     for peer in chosen:
+        if peer.foreign:
+            install(peer.lock)
         if why := peer.missing():
-            if peer.ours or names:
-                sys.exit(f"bench: {peer.name} cannot run: {why}")
-            print(f"without {peer.name}: {why}", file=sys.stderr)
-    return [peer for peer in chosen if not peer.missing()]
+            sys.exit(f"bench: {peer.name} cannot run: {why}")
+    return chosen
 
 
-def main() -> int:
-    scenarios = all_scenarios()
+def parse() -> argparse.Namespace:
+    peers = all_peers().values()
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="What the doors cost, with peers beside them."
     )
     parser.add_argument("--short", action="store_true", help="about one minute, with looser limits")
-    parser.add_argument("--peer", action="append", choices=list(all_peers()))
-    parser.add_argument("--scenario", action="append", choices=list(scenarios))
+    parser.add_argument("--peer", action="append", choices=[p.name for p in peers if not p.foreign])
+    parser.add_argument(
+        "--with",
+        action="append",
+        default=[],
+        choices=[p.name for p in peers if p.foreign],
+        dest="foreign",
+        help="measure a foreign server in the same rounds; it is installed first",
+    )
+    parser.add_argument("--scenario", action="append", choices=list(all_scenarios()))
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     asked = parser.parse_args()
+    if asked.write and (asked.short or asked.peer or asked.scenario):
+        parser.error("--write needs the whole bench")
+    return asked
+
+
+def main() -> int:
+    asked = parse()
+    scenarios = all_scenarios()
     wanted = asked.scenario or [s.name for s in scenarios.values() if s.short or not asked.short]
     # A run that fails must not leave the figures of an older one.
     RESULTS.unlink(missing_ok=True)
     try:
-        rows = asyncio.run(measure(choose(asked.peer), [scenarios[n] for n in wanted], short=asked.short))
+        peers = choose(asked.peer, asked.foreign)
+        rows = asyncio.run(measure(peers, [scenarios[name] for name in wanted], short=asked.short))
+    except InstallError as failure:
+        print(f"bench: could not install: {failure}", file=sys.stderr)
+        return COULD_NOT_INSTALL
     except DriverFailed as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
-    save(rows, short=asked.short)
+    facts = about(peers)
+    save(rows, facts, short=asked.short)
     print(table(rows))
+    if asked.write:
+        page.write(rows, facts)
     return 0 if all(row.good for row in rows) else 1
 
 

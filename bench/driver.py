@@ -5,8 +5,8 @@ import sys
 
 import uvloop
 
+from bench.load import Wrong
 from bench.scenarios import all_scenarios
-from bench.streams import Wrong
 
 
 def main() -> None:

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 _ORDER = re.compile(rb"bench-i(\d+)-n(\d+)-r(\d+)-([a-z]+)")
 
 
+class Wrong(Exception):
+    """An answer that is not the one ordered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """One answer to be given by the upstream."""
@@ -26,6 +30,13 @@ class Order:
     @property
     def text(self) -> str:
         return "".join(token(i) for i in range(self.tokens))
+
+    def check(self, text: str) -> None:
+        """Raises Wrong unless every token is there once and in its place."""
+        if text != self.text:
+            raise Wrong(
+                f"stream {self.stream}: {len(text)} characters instead of {len(self.text)}: {text[-200:]!r}"
+            )
 
 
 def token(i: int) -> str:

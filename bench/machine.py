@@ -1,7 +1,13 @@
-"""Where things run: the cores, and the folder the bench's own processes are started from."""
+"""Where things run: the cores, what they are, and the folder the bench's own processes are started from."""
 
 import os
+import platform
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN_ENV = {"PYTHONPATH": str(ROOT)}
@@ -14,3 +20,28 @@ def cores() -> tuple[set[int], set[int]] | None:
         return None
     allowed = sorted(os.sched_getaffinity(0))
     return ({allowed[0]}, {allowed[1]}) if len(allowed) > 1 else None
+
+
+class Versioned(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> Callable[[], str]: ...
+
+
+def about(peers: Iterable[Versioned]) -> dict[str, str]:
+    """Without which a figure says nothing."""
+    found = {
+        "on": datetime.now(UTC).date().isoformat(),
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "Python": platform.python_version(),
+        "uvloop": version("uvloop"),
+        "aiohttp": version("aiohttp"),
+    }
+    return found | {peer.name: known for peer in peers if (known := peer.version())}
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
+    return f"{platform.machine()} ({named[1]})" if named else platform.machine()

@@ -30,18 +30,23 @@ class Row:
         return {**asdict(self), "median": self.value, "good": self.good}
 
 
+def quantile(values: Sequence[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
 HEADS = ("measure", "peer", "unit", "rounds", "median", "× floor", "limit", "")
 
 
 def table(rows: Sequence[Row]) -> str:
-    cells = [HEADS, *(_cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(HEADS))]
+    lines = [HEADS, *(cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
     return "\n".join(
-        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def cells(row: Row) -> tuple[str, ...]:
     limit = "" if row.limit is None else f"{row.limit:g}{' ×' if row.ratio is not None else ''}"
     return (
         row.measure,

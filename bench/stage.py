@@ -36,7 +36,13 @@ class Stage:
         return make_server(peer, self.upstream, self.peer_cores)
 
     async def drive(
-        self, scenario: str, peer: Peer, door: Door, patience: float, server: Server | None = None, **more: Any
+        self,
+        scenario: str,
+        peer: Peer,
+        door: Door,
+        patience: float,
+        server: Server | None = None,
+        **more: Any,
     ) -> Any:
         """Runs the scenario's `drive` in a process of its own, and gives back what it found."""
         server = server or self.servers[peer.name]
@@ -61,6 +67,18 @@ class Stage:
         if child.returncode:
             raise DriverFailed(f"{label(peer, door)}: {err.decode()[-2000:]}\n{server.stderr[-2000:]}")
         return json.loads(out)
+
+    async def rounds(
+        self, scenario: str, rounds: int, patience: float, *, whole: bool = False, **more: Any
+    ) -> dict[str, list[float]]:
+        """One figure per door and round. Interleaved: what else happens on the machine meets every peer."""
+        doors = [(peer, door) for peer, door in self.doors() if door.whole or not whole]
+        found: dict[str, list[float]] = {label(peer, door): [] for peer, door in doors}
+        for _ in range(rounds):
+            for peer, door in doors:
+                figure = await self.drive(scenario, peer, door, patience, **more)
+                found[label(peer, door)].append(float(figure))
+        return found
 
 
 def label(peer: Peer, door: Door) -> str:

@@ -2,18 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from itertools import accumulate
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from bench.doors import Door
-from bench.load import Order
+from bench.load import Order, Wrong, token
 from tests.kit.connection import dechunk
-
-
-class Wrong(Exception):
-    """An answer that is not the one ordered."""
 
 
 class Stream(asyncio.Protocol):
@@ -22,6 +21,7 @@ class Stream(asyncio.Protocol):
     def __init__(self, request: bytes) -> None:
         self._request = request
         self._parts: list[bytes] = []
+        self._moments: list[float] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -33,6 +33,7 @@ class Stream(asyncio.Protocol):
         if not self._parts and b" 200 " not in data[:16] and not self.done.done():
             self.done.set_exception(Wrong(f"answered {data[:500]!r}"))
         self._parts.append(data)
+        self._moments.append(time.monotonic())
         if data.endswith(b"0\r\n\r\n") and not self.done.done():
             self.done.set_result(None)
 
@@ -44,34 +45,43 @@ class Stream(asyncio.Protocol):
     def raw(self) -> bytes:
         return b"".join(self._parts)
 
+    def arrivals(self, order: Order) -> list[float]:
+        """When each token came; after `verify`, which says that each is there once and in its place."""
+        ends = list(accumulate(len(part) for part in self._parts))
+        raw, at, found = self.raw, 0, list[float]()
+        for i in range(order.tokens):
+            at = raw.index(token(i).encode() + b'"', at)
+            found.append(self._moments[bisect_right(ends, at)])
+        return found
+
     def verify(self, door: Door, order: Order) -> None:
         head, _, rest = self.raw.partition(b"\r\n\r\n")
         found = dechunk(rest)
         if found is None:
             raise Wrong(f"stream {order.stream}: not a whole chunked answer: {head!r} {rest[-300:]!r}")
-        text = door.text(found[0])
-        if text != order.text:
-            raise Wrong(
-                f"stream {order.stream}: {len(text)} characters instead of {len(order.text)}: {text[-200:]!r}"
-            )
+        order.check(door.text(found[0]))
 
 
-Kind = TypeVar("Kind", bound=Stream)
-
-
-async def connect(
-    url: str, requests: Sequence[bytes], spread: float = 0, make: Callable[[bytes], Kind] = Stream
-) -> list[Kind]:
+async def connect(url: str, requests: Sequence[bytes], spread: float = 0) -> list[Stream]:
     """One connection per request, begun evenly over `spread` seconds: real streams do not tick together."""
     loop = asyncio.get_running_loop()
     to = urlsplit(url)
     begun = loop.time()
-    streams: list[Kind] = []
+    streams: list[Stream] = []
     for i, request in enumerate(requests):
         await asyncio.sleep(max(0.0, begun + spread * i / len(requests) - loop.time()))
-        _, stream = await loop.create_connection(partial(make, request), to.hostname or "", to.port or 0)
+        _, stream = await loop.create_connection(partial(Stream, request), to.hostname or "", to.port or 0)
         streams.append(stream)
     return streams
+
+
+async def load(url: str, door: Door, orders: Sequence[Order], key: str, spread: float = 0) -> None:
+    """All orders at once, each on a connection of its own; Wrong unless all came as ordered."""
+    streams = await connect(url, [door.request(order.prompt, True, key) for order in orders], spread)
+    await asyncio.gather(*(stream.done for stream in streams))
+    for stream, order in zip(streams, orders, strict=True):
+        stream.verify(door, order)
+        stream.transport.abort()
 
 
 async def report(upstream: str, path: str) -> Any:

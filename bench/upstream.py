@@ -127,6 +127,8 @@ class Answering(asyncio.Protocol):
             self._pour()
 
     def _pour(self) -> None:
+        if not self._rest:
+            return
         data = self._rest.pop()
         if not self._rest:
             self._finish(data)
@@ -140,8 +142,7 @@ class Answering(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._paused = False
-        if self._rest:
-            self._pour()
+        self._pour()
 
     def _tick(self, all_: list[bytes], i: int, begun: float) -> None:
         if self._order is not None and self._order.start == "timed":
@@ -170,6 +171,7 @@ class Answering(asyncio.Protocol):
         if self._order is not None:
             closes[self._order.stream] = time.monotonic()
             self._order = None
+        self._rest = []
         if self._next is not None:
             self._next.cancel()
         under_way.discard(self)

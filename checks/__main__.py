@@ -21,6 +21,7 @@ def commands() -> dict[str, list[str]]:
         "imports": [f"{BIN}/lint-imports", "--no-logo"],
         "caps": [python, "-m", "checks.caps"],
         "demands": [python, "-m", "checks.demands"],
+        "reference": [python, "-m", "checks.reference"],
         "hosts, secrets": [python, "-m", "checks.hosts"],
     }
 
@@ -35,7 +36,11 @@ def main() -> int:
         )
         said = done.stdout.strip()
         if done.returncode == 0:
-            last = said.splitlines()[-1] if name in {"caps", "demands", "hosts, secrets", "imports"} else ""
+            last = (
+                said.splitlines()[-1]
+                if name in {"caps", "demands", "hosts, secrets", "imports", "reference"}
+                else ""
+            )
             print(f"  ok   {name:<15}{time.monotonic() - begun:5.1f} s  {last}".rstrip(), flush=True)
         else:
             red.append(name)

@@ -233,3 +233,9 @@ def test_what_cannot_be_built_names_its_table(folder: Path, text: str, said: str
 def test_a_reload_keeps_the_store() -> None:
     before = registry.runtime(Config(), env={})
     assert registry.runtime(Config(), store=before.store, env={}).store is before.store
+
+
+def test_a_module_that_exits_ends_nothing(folder: Path) -> None:
+    (folder / "leaver.py").write_text("import sys\nsys.exit(4)\n")
+    with pytest.raises(ConfigError, match="tried to end the process"):
+        registry.load("leaver:tool")

@@ -1,5 +1,6 @@
 """The real command line, one process, all doors on."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 from bench.doors import AGUI, OPENAI
@@ -19,4 +20,5 @@ PEER = Peer(
     cli=(executable(), "--version"),
     ours=True,
     missing=_missing,
+    version=lambda: version("rightseat"),
 )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.doors import DOORS
-from bench.load import Order
-from bench.rows import Row
+from bench.load import Order, Wrong
+from bench.rows import Row, quantile
 from bench.scenarios import Scenario
 from bench.stage import Stage, label
-from bench.streams import Stream, Wrong, connect, report
+from bench.streams import Stream, connect, report
 
 CLIENTS, RATE, TOKENS = 200, 10, 600
 LIMIT_MS = 100.0
@@ -33,14 +33,9 @@ async def run(stage: Stage) -> Sequence[Row]:
             waits = await stage.drive("disconnect", peer, door, 3 * PATIENCE, start=start, streamed=streamed)
             limit = LIMIT_MS if peer.ours else None
             name = label(peer, door)
-            rows.append(Row(f"leave, {case}, p50", name, "ms", [_quantile(waits, 0.50)]))
-            rows.append(Row(f"leave, {case}, p99", name, "ms", [_quantile(waits, 0.99)], limit=limit))
+            rows.append(Row(f"leave, {case}, p50", name, "ms", [quantile(waits, 0.50)]))
+            rows.append(Row(f"leave, {case}, p99", name, "ms", [quantile(waits, 0.99)], limit=limit))
     return rows
-
-
-def _quantile(values: Sequence[float], part: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
 async def drive(job: dict[str, Any]) -> list[float]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
+
+import msgspec
 
 from rightseat.auth import LOCAL, Authenticator
 from rightseat.door import REQUEST, Door, Request, Route
@@ -117,7 +120,10 @@ class Table:
         if here:
             allowed = ", ".join(sorted({route.method for route, _ in here}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.")
-        raise NotFound(f"There is nothing at {path[:100]!r}.")
+        known = [route.path for _, route, _ in self.routes]
+        near = difflib.get_close_matches(path, known, 1, 0.6)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
 
 
 def compiled(path: str) -> re.Pattern[str]:
@@ -163,13 +169,15 @@ def mount(
 ) -> App:
     """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's.
 
-    `options` are keys of [server], such as `cors`. Without `authenticate` whoever reaches the app is let in.
+    `options` are keys of [server], such as `cors`. Without `authenticate` whoever reaches the app is let in,
+    and so only loopback is answered unless `hosts` names more: a stranger's page could call from a browser.
     """
     from rightseat.config import ServerSettings
     from rightseat.registry import every
 
-    # The app around us answers to its own hosts and knows which.
-    settings = ServerSettings(**{"hosts": ("*",), **options})
-    ours = App(runtime, settings, every("doors"), authenticate=authenticate)
+    given = {"hosts": ("*",) if authenticate else (), **options}
+    settings = msgspec.convert(given, ServerSettings)
+    pace = Pace(settings.keep_alive, settings.send_timeout)
+    ours = App(runtime, settings, every("doors"), authenticate=authenticate, pace=pace)
     app.mount(prefix, ours)
     return ours

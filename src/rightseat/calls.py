@@ -6,6 +6,7 @@ begins a batch and goes on with one that was kept in a Continuation.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -22,7 +23,7 @@ from rightseat.prompt import Model
 from rightseat.schema import checker
 from rightseat.secret import mask
 from rightseat.streams import closing, merge, within
-from rightseat.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, failure
+from rightseat.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves, failure
 from rightseat.turn import Answer, Turn
 
 log = logging.getLogger(__name__)
@@ -134,10 +135,11 @@ class Batch:
             again = self.interrupt(
                 question.ask, question.interrupt.call, f"{question.ask.message}\n({unfit})"
             )
-            return replace(kept, open=(*others, Open(again, question.ask, question.again + 1))), None
+            repeated = Open(again, question.ask, question.place, question.again + 1)
+            return replace(kept, open=(*others, repeated)), None
         if kept.paused:
-            return replace(kept, open=others, answers=(*kept.answers, value)), None
-        if value == {"approved": True}:
+            return replace(kept, open=others, fresh={**kept.fresh, question.place: value}), None
+        if approves(value):
             return replace(kept, open=others, approved=True), None
         return replace(kept, open=()), failure("denied", "The person did not allow this call.")
 
@@ -198,6 +200,12 @@ class Batch:
             yield failure(error.code, error.message)
         except SystemExit:
             yield failure("tool_failed", "The tool tried to end the process.")
+        except asyncio.CancelledError:
+            # Ours goes on upwards; one that a tool made itself is just another way to fail.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            yield failure("tool_failed", "The tool was cancelled from inside.")
         except Exception as error:
             log.warning("tool %s failed", call.name, exc_info=error)
             yield failure("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
@@ -209,7 +217,7 @@ class Batch:
             yield failure("unknown_tool", f"There is no tool {call.name} any more.")
             return
         kept = self.kept[call.id]
-        context = ToolContext(self.turn, call.id, kept.state, kept.answers)
+        context = ToolContext(self.turn, call.id, kept.state, kept.heard)
         last: Result | Pause = Result()
         items = within(tool.call(msgspec.json.decode(call.arguments), context), limit)
         async with closing(items):
@@ -218,6 +226,8 @@ class Batch:
                     last = item
                 else:
                     yield item
+        if isinstance(last, Pause) and not last.asks:
+            last = failure("tool_failed", f"{call.name} paused without a question.")
         # Encoded here, within the boundary: a strange value is the tool's failure, not the run's.
         yield last if isinstance(last, Pause) else Result(last.text, last.failed)
 
@@ -227,8 +237,11 @@ class Batch:
 
     def park(self, call: Call, pause: Pause) -> None:
         kept = self.kept[call.id]
-        questions = tuple(Open(self.interrupt(ask, call.id), ask) for ask in pause.asks)
-        self.kept[call.id] = replace(kept, open=questions, paused=True, state=pause.state)
+        asks = enumerate(pause.asks)
+        questions = tuple(Open(self.interrupt(ask, call.id), ask, place) for place, ask in asks)
+        self.kept[call.id] = replace(
+            kept, open=questions, paused=True, state=pause.state, answers=kept.heard, fresh={}
+        )
 
     # What is left.
 

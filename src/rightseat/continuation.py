@@ -50,10 +50,11 @@ def ticket_of(id: str | None) -> str | None:
 
 
 class Open(Struct, frozen=True):
-    """A question that waits for its answer, and how often it was put again because the answer did not fit."""
+    """A question that waits for its answer: which of a Pause's it is, and how often it was put again."""
 
     interrupt: Interrupt
     ask: Ask
+    place: int = 0
     again: int = 0
 
 
@@ -68,6 +69,13 @@ class Kept(Struct, frozen=True):
     paused: bool = False
     state: Any = None
     answers: tuple[Any, ...] = ()
+    """To the questions of earlier pauses; `fresh` are those to the open ones, by their place."""
+    fresh: dict[int, Any] = {}
+
+    @property
+    def heard(self) -> tuple[Any, ...]:
+        """All answers in the order of the questions, whatever order they came in."""
+        return (*self.answers, *(self.fresh[place] for place in sorted(self.fresh)))
 
 
 class Continuation(Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold 
 class Rules(Struct, frozen=True):
     orphan_seconds: float = 300.0
     run_bytes: int = 8 << 20
+    thread_bytes: int = 16 << 20
     threads: int = 1000
 
 
@@ -36,9 +37,13 @@ class Log:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.gone = 0
+        """How many of the oldest events are kept no longer."""
         self.run = ""
         self.task: asyncio.Task[None] | None = None
         self.size = 0
+        self.runs: list[tuple[int, int]] = []
+        """Events and bytes of each earlier run."""
         self.readers = 0
         self.orphan: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
@@ -46,6 +51,20 @@ class Log:
     @property
     def live(self) -> bool:
         return self.task is not None and not self.task.done()
+
+    @property
+    def last(self) -> int:
+        return self.gone + len(self.events)
+
+    def begin(self, run: str, most: int) -> None:
+        """Start a run's count. The oldest runs go when the thread is over `most` bytes."""
+        if self.run:
+            self.runs.append((len(self.events) - sum(events for events, _ in self.runs), self.size))
+        while self.runs and sum(size for _, size in self.runs) > most:
+            events, _ = self.runs.pop(0)
+            del self.events[:events]
+            self.gone += events
+        self.run, self.size = run, 0
 
     def append(self, event: Event) -> None:
         self.events.append(event)
@@ -60,9 +79,9 @@ class Log:
         """Events with a number greater than `after`; ends with the run that is live now, if one is."""
         number = after
         while True:
-            while number < len(self.events):
-                number += 1
-                yield number, self.events[number - 1]
+            while number < self.last:
+                number = max(number, self.gone) + 1
+                yield number, self.events[number - self.gone - 1]
             if not self.live:
                 return
             await self._changed.wait()
@@ -86,8 +105,8 @@ class Detached:
                 return 0
             raise Conflict("Thread already running. Wait for its answer or stop it.")
         self.tidy()
-        log.run, log.size = turn.run, 0
-        before = len(log.events)
+        log.begin(turn.run, self.rules.thread_bytes)
+        before = log.last
         log.task = asyncio.create_task(self.consume(turn, log))
         self.watch(log)
         return before

@@ -30,6 +30,7 @@ SSE = (
 )
 # Of the request that is being answered, for the log.
 REQUEST: ContextVar[str] = ContextVar("request", default="")
+TRACE = ("traceparent", "tracestate")
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
@@ -61,6 +62,13 @@ class Request(Struct, frozen=True, kw_only=True):
     body: bytes
     owner: Owner
     id: str
+    base: str = ""
+    """Where its client finds this server, without a slash at the end."""
+
+    @property
+    def trace(self) -> dict[str, str]:
+        """The headers that go on with the turn: by whose trace it is."""
+        return {name: self.headers[name] for name in TRACE if name in self.headers}
 
 
 @dataclass(frozen=True, slots=True)

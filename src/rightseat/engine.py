@@ -28,6 +28,8 @@ from rightseat.streams import closing
 from rightseat.tools import Tool, toolset
 from rightseat.turn import MAX_DEPTH, Turn
 
+ANSWER_TOKENS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
@@ -60,6 +62,8 @@ class Talk:
     later: tuple[Message, ...] = ()
     batch: Batch | None = None
     rounds: int = 0
+    begun: int = 0
+    """How many rounds there were before this request."""
     usage: Usage | None = None
     dropped: int = 0
     over: bool = False
@@ -102,6 +106,7 @@ class Engine:
             added=list(kept.added[:-1]),
             later=tuple(m for m in after(turn.messages, kept.ticket) if m.role != "tool"),
             rounds=kept.rounds,
+            begun=kept.rounds,
         )
         batch = talk.batch = self.batch(talk, kept.added[-1])
         batch.kept = dict(kept.calls)
@@ -201,9 +206,10 @@ class Engine:
     async def prompt(self, talk: Talk) -> tuple[Prompt, int]:
         turn = talk.turn
         messages = [*instructions(self.assistant.system, turn), *await self.believed(talk), *talk.added]
-        choice = turn.tool_choice if talk.rounds == 0 else ToolChoice()
+        # What a request asks of the tools binds its first answer; bound for ever, it would never end.
+        choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
-        shown, dropped = fitted(paired(messages), specs, self.assistant.context)
+        shown, dropped = fitted(paired(messages), specs, room(self.assistant.context, turn))
         prompt = Prompt(
             messages=tuple(shown),
             tools=specs,
@@ -238,6 +244,13 @@ class Engine:
         await self.store.save(continuation)
         reason: Reason = "interrupt" if batch.questions else "calls"
         return [*batch.questions, RunFinished(reason, talk.usage, batch.waiting)]
+
+
+def room(context: int | None, turn: Turn) -> int | None:
+    """What of the context the prompt may take: the answer needs some too."""
+    if context is None:
+        return None
+    return context - min(turn.settings.max_tokens or ANSWER_TOKENS, context // 4)
 
 
 def instructions(system: str, turn: Turn) -> list[Message]:

@@ -10,6 +10,9 @@
     │   ├── Conflict              409             already answered, or already running
     │   ├── TooLarge              413             body over the limit
     │   ├── NotJson               415             a browser sent something else than JSON
+    │   ├── RateLimited           429             too many requests in a minute
+    │   ├── TooManyRuns           429             too many answers at the same time
+    │   ├── SpendExceeded         429             the day's money or tokens are used
     │   ├── HeadersTooLarge       431             the request's head is over the limit
     │   └── ContextTooLong        400             the conversation does not fit the model
     ├── UpstreamError             502  upstream   the model's server erred
@@ -101,6 +104,21 @@ class TooLarge(CallerError):
 class NotJson(CallerError):
     status = 415
     code = "not_json"
+
+
+class RateLimited(CallerError):
+    status = 429
+    code = "rate_limited"
+
+
+class TooManyRuns(CallerError):
+    status = 429
+    code = "too_many_runs"
+
+
+class SpendExceeded(CallerError):
+    status = 429
+    code = "spend_exceeded"
 
 
 class HeadersTooLarge(CallerError):

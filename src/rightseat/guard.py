@@ -15,6 +15,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
+from rightseat.proxy import Proxies
 from rightseat.pump import Headers, Receive
 
 HEADER_NAMES = re.compile(r"[A-Za-z0-9, _-]{0,1000}")
@@ -33,6 +34,8 @@ class Policy(Protocol):
     @property
     def cors(self) -> tuple[str, ...]: ...
     @property
+    def trusted_proxies(self) -> tuple[str, ...]: ...
+    @property
     def max_body_mb(self) -> float: ...
     @property
     def body_timeout(self) -> float: ...
@@ -50,6 +53,8 @@ def loopback(host: str) -> bool:
 class Guard:
     def __init__(self, policy: Policy) -> None:
         public = urlsplit(policy.public_url).hostname or ""
+        self.public_url = policy.public_url.rstrip("/")
+        self.proxies = Proxies(policy.trusted_proxies)
         # Beyond loopback a key is needed, which a rebound page does not have.
         self.any_host = "*" in policy.hosts or not loopback(policy.host)
         self.hosts = {name.lower() for name in (*policy.hosts, policy.host, public) if name}

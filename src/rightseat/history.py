@@ -118,8 +118,8 @@ def fitted(
     needed = sum(map(weight, turns[-1])) if turns else 0
     if needed > room:
         raise ContextTooLong(
-            f"The model reads {limit} tokens; instructions and tools take about {limit - room} and the last "
-            f"turn about {needed}. Shorten the last message, the system prompt or the list of tools."
+            f"A prompt has room for {limit} tokens; instructions and tools take about {limit - room} and the "
+            f"last turn about {needed}. Shorten the last message, the system prompt or the list of tools."
         )
     kept: list[Message] = []
     for turn in reversed(turns):

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rightseat.continuation import Store
 from rightseat.engine import Assistant
+from rightseat.events import Event
+from rightseat.function import as_tool
+from rightseat.layers.counting import Counted, counted
+from rightseat.layers.quota import Charged, Ledger, Quotas, limited
+from rightseat.layers.source import Source, source_of
+from rightseat.layers.tracing import Traced, Tracing, traced_tool
 from rightseat.layers.words import words
+from rightseat.metrics import Meters
 from rightseat.prompt import Model
 from rightseat.responder import Layer, Responder
-from rightseat.runtime import Limits
+from rightseat.runtime import DEFAULT, Limits
 from rightseat.runtime import Runtime as Line
 from rightseat.stores.memory import Memory
 from rightseat.tools import Tool
+from rightseat.turn import Turn
 
 
 class Runtime(Line):
     """Everything that can answer: one model with tools, further assistants, and Responders of your own.
 
-    The first of them answers whoever asks for none by name.
+    The first of them answers whoever asks for none by name. `quotas` limit each owner; `sources` say of an
+    assistant's model what it is called and costs; `meters` and `ledger` may be those of a Runtime before.
     """
 
     def __init__(
@@ -33,19 +43,54 @@ class Runtime(Line):
         layers: Iterable[Layer] = (),
         store: Store | None = None,
         limits: Limits = Limits(),
+        quotas: Quotas = Quotas(),
+        sources: Mapping[str, Source] | None = None,
+        meters: Meters | None = None,
+        ledger: Ledger | None = None,
+        tracing: Tracing | None = None,
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         kept = store or Memory()
+        self.meters = meters or Meters()
+        self.ledger = ledger or Ledger()
+        listed = list(assistants)
+        if model is not None:
+            listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
         super().__init__(
-            model=model,
-            tools=tools,
-            system=system,
-            assistants=assistants,
+            assistants=watched(listed, sources or {}, self.meters, charge=bool(quotas)),
             agents=agents,
-            layers=[words(kept), *layers],
+            layers=[*([limited(quotas, self.ledger)] if quotas else []), words(kept), *layers],
             store=kept,
             limits=limits,
             aliases=aliases,
             closers=closers,
         )
+        names = {tool.name for assistant in listed for tool in assistant.tools}
+        # A run is a Responder too. Around it, a layer sees every end: deadlines, restarts, clients that leave.
+        count = counted(self.meters, self.responders, names)
+        self._run = (tracing or Tracing()).layer(count(super().run))
+
+    def run(self, turn: Turn) -> AsyncIterator[Event]:
+        return self._run(turn)
+
+
+def watched(
+    assistants: Iterable[Assistant], sources: Mapping[str, Source], meters: Meters, *, charge: bool
+) -> list[Assistant]:
+    """The assistants with their models and tools under watch; a model that several share stays one."""
+    made: dict[int, Model] = {}
+
+    def watch(model: Model, source: Source) -> Model:
+        if charge:
+            model = Charged(model, source)
+        return Traced(Counted(model, source, meters), source)
+
+    found = []
+    for assistant in assistants:
+        model = assistant.model
+        if id(model) not in made:
+            made[id(model)] = watch(model, sources.get(assistant.name) or source_of(model))
+        tools = tuple(map(traced_tool, assistant.tools))
+        found.append(replace(assistant, model=made[id(model)], tools=tools))
+    return found

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
 from rightseat.door import Door, Request, Route, retry_header, whole
 from rightseat.errors import RightseatError
+from rightseat.metrics import CONTENT_TYPE, Meters
 from rightseat.pump import Reply
 
 
-def operations(ready: Callable[[], bool], doors: Sequence[Door]) -> Door:
-    """What needs no key: `/` says what is here, `/health` that it answers, `/ready` that it takes work."""
+class Running(Protocol):
+    """The part of a Runtime that operators ask about."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def meters(self) -> Meters: ...
+
+
+def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics: str = "key") -> Door:
+    """`/` says what is here, `/health` that it answers, `/ready` that it takes work: these need no key.
+    `/metrics` has the numbers, which tell how a business goes: they need one unless set to "open"."""
 
     def index(request: Request, host: object) -> Reply:
-        base = f"http://{request.headers['host']}"
-        lines = "".join(f"  {door.name:<8}{door.hint(base)}\n" for door in doors)
+        lines = "".join(f"  {door.name:<8}{door.hint(request.base)}\n" for door in doors)
         text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
         return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
 
@@ -24,11 +36,19 @@ def operations(ready: Callable[[], bool], doors: Sequence[Door]) -> Door:
         return whole(200, b'{"status":"ok"}')
 
     def readiness(request: Request, host: object) -> Reply:
-        return whole(200, b'{"ready":true}') if ready() else whole(503, b'{"ready":false}')
+        return whole(200, b'{"ready":true}') if runtime().ready else whole(503, b'{"ready":false}')
+
+    async def numbers(request: Request, host: object) -> Reply:
+        # In a thread, because the first time it loads the library that writes them.
+        text = await asyncio.to_thread(runtime().meters.text)
+        async for part in whole(200, text, kind=CONTENT_TYPE):
+            yield part
 
     pages = {"/": index, "/health": health, "/ready": readiness}
-    routes = tuple(Route("GET", path, page, open=True) for path, page in pages.items())
-    return Door("operations", routes, refuse, lambda base: f"curl {base}/health")
+    routes = [Route("GET", path, page, open=True) for path, page in pages.items()]
+    if metrics != "off":
+        routes.append(Route("GET", "/metrics", numbers, open=metrics == "open"))
+    return Door("operations", tuple(routes), refuse, lambda base: f"curl {base}/health")
 
 
 def refuse(error: RightseatError) -> Reply:

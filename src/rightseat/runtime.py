@@ -87,6 +87,12 @@ class Runtime:
     def active(self) -> int:
         return len(self.runs)
 
+    @property
+    def ready(self) -> bool:
+        """Whether new work is taken: not while draining, nor while a model says that it is down."""
+        models = (assistant.model for assistant in self.assistants.values())
+        return not self.draining and all(getattr(model, "ready", True) for model in models)
+
     def responder(self, name: str | None) -> Responder:
         """The one asked for by name; without a name the one called default, else the first."""
         if not self.responders:
@@ -131,13 +137,14 @@ class Runtime:
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
         """The one place where an exception becomes RunFailed: events come out, and errors never do."""
-        turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id())
+        seconds = self.limits.run_seconds
+        deadline = asyncio.get_running_loop().time() + seconds
+        turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), deadline=deadline)
         opened = Opened()
         run = Run()
         self.runs.add(run)
-        seconds = self.limits.run_seconds
-        timer = asyncio.get_running_loop().call_later(
-            seconds, run.end, TimedOut(f"The run took longer than {seconds:g} s and was stopped.")
+        timer = asyncio.get_running_loop().call_at(
+            deadline, run.end, TimedOut(f"The run took longer than {seconds:g} s and was stopped.")
         )
         try:
             self.admit()

@@ -21,6 +21,13 @@ class Signature:
     """The schema going out, the typed values coming in. A ToolContext parameter is in neither."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            self.read(function)
+        except (NameError, TypeError, pydantic.errors.PydanticUserError) as error:
+            why = str(error).splitlines()[0]
+            raise ConfigError(f"Tool {function.__name__}: its annotations cannot be read: {why}") from error
+
+    def read(self, function: Callable[..., Any]) -> None:
         doc = inspect.getdoc(function) or ""
         self.summary = re.split(rf"(?m)^\s*$|^\s*{_SECTION}|^\s*:param", doc, maxsplit=1)[0].strip()
         notes = parameter_notes(doc)

@@ -9,7 +9,7 @@ import msgspec
 from rightseat import fragments
 from rightseat.errors import UpstreamGarbled
 from rightseat.messages import said
-from rightseat.prompt import Model, Prompt, Settings
+from rightseat.prompt import Model, Prompt
 from rightseat.schema import checker
 from rightseat.streams import closing
 
@@ -22,7 +22,7 @@ async def structured(model: Model, question: str, schema: dict[str, Any]) -> Any
     check = checker(schema)
     problem: str | None = ""
     for _ in range(2):
-        prompt = Prompt(messages=tuple(messages), output_schema=schema, settings=Settings(temperature=0))
+        prompt = Prompt(messages=tuple(messages), output_schema=schema)
         text = await whole(model, prompt)
         try:
             value = msgspec.json.decode(text)

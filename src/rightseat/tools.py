@@ -53,6 +53,11 @@ def failure(code: str, message: str) -> Result:
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
+def approves(answer: Any) -> bool:
+    """Whether an answer to a confirm is a yes; a form may send more than was asked for."""
+    return isinstance(answer, dict) and answer.get("approved") is True
+
+
 class Ask(Struct, frozen=True):
     """A question to the person: free text (ask), yes or no (confirm), or values that fit a schema (form)."""
 
@@ -98,7 +103,7 @@ class ToolContext:
         """Ask for a yes or no."""
         if self.asked < len(self.answers):
             self.asked += 1
-            return bool(self.answers[self.asked - 1] == {"approved": True})
+            return approves(self.answers[self.asked - 1])
         raise Asked(Ask(message, "confirm", APPROVAL))
 
 

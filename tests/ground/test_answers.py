@@ -114,7 +114,6 @@ async def test_the_model_sees_question_answer_and_schema() -> None:
     assert "Where to?" in told
     assert "Rome, three days" in told
     assert prompt.output_schema == FORM
-    assert prompt.settings.temperature == 0
 
 
 @pytest.mark.parametrize("first", ["not JSON", '{"city":"Rome"}', ""])

@@ -309,3 +309,19 @@ def test_an_isolated_tool_has_no_context() -> None:
 
     with pytest.raises(ConfigError, match="no ToolContext"):
         tool(isolate=True)(who)
+
+
+class Plain:
+    """Not a type that JSON knows."""
+
+
+def plain(x: Plain) -> None: ...
+
+
+def unknown(x: "Nope") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize("function", [plain, unknown])
+def test_annotations_that_cannot_be_read_are_named(function: Callable[..., None]) -> None:
+    with pytest.raises(ConfigError, match=f"Tool {function.__name__}: its annotations cannot be read"):
+        tool(function)

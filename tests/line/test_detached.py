@@ -163,3 +163,17 @@ async def test_old_threads_are_forgotten_and_running_ones_are_not() -> None:
             assert [item async for item in items]
     assert [thread for _, thread in runs.logs] == ["live", "third"]
     await runs.close()
+
+
+async def test_a_threads_oldest_runs_go_and_numbers_stay() -> None:
+    lines = [says("x" * 600) for _ in range(5)]
+    runs = Detached(Runtime(model=Lines(*lines)), Rules(thread_bytes=3000))
+    starts = []
+    for _ in range(5):
+        starts.append(runs.start(turn()))
+        whole = await read(runs, starts[-1])
+        assert words(whole) == "x" * 600
+        assert whole[0][0] == starts[-1] + 1
+    kept = await read(runs)
+    assert 1 < kept[0][0] <= starts[-1] + 1
+    assert [number for number, _ in kept] == list(range(kept[0][0], kept[-1][0] + 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Message, Runtime, Turn, fragments, said, tool
+from rightseat import Assistant, Message, Pause, Runtime, Turn, fragments, said, tool
 from rightseat.events import (
     CallArgs,
     CallEnd,
@@ -258,7 +258,7 @@ async def test_what_cannot_fit_is_refused_with_numbers() -> None:
     events = await run(Runtime(assistants=[assistant]), messages=(said("user", "x" * 4000),))
     assert isinstance(events[-1], RunFailed)
     assert events[-1].code == "context_too_long"
-    assert "100 tokens" in events[-1].message
+    assert "75 tokens" in events[-1].message  # a quarter is left for the answer
     assert "1004" in events[-1].message
 
 
@@ -324,3 +324,20 @@ def test_a_sync_tool_runs_in_a_thread_of_its_own() -> None:
 
     events = asyncio.run(run(Runtime(model=Lines(calls(("where", "{}")), says("ok")), tools=[where])))
     assert results(events) == ["rightseat-tool"]
+
+
+async def test_a_tool_that_cancels_itself_fails_and_the_run_goes_on() -> None:
+    @tool
+    async def slip() -> None:
+        task = asyncio.create_task(asyncio.sleep(5))
+        task.cancel()
+        await task
+
+    @tool
+    async def nothing() -> AsyncIterator[Pause]:
+        yield Pause(())
+
+    model = Lines(calls(("slip", "{}"), ("nothing", "{}")), says("ok"))
+    events = await run(Runtime(model=model, tools=[slip, nothing]))
+    assert codes(events) == ["tool_failed", "tool_failed"]
+    assert isinstance(events[-1], RunFinished)

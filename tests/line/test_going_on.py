@@ -4,7 +4,20 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat import Assistant, Message, Owner, Runtime, Tool, ToolContext, Turn, said, tool
+from rightseat import (
+    Ask,
+    Assistant,
+    Message,
+    Owner,
+    Pause,
+    Result,
+    Runtime,
+    Tool,
+    ToolContext,
+    Turn,
+    said,
+    tool,
+)
 from rightseat.delegate import responder_tool
 from rightseat.engine import Engine
 from rightseat.events import (
@@ -17,7 +30,7 @@ from rightseat.events import (
     TextDelta,
 )
 from rightseat.messages import Call
-from rightseat.prompt import ToolSpec
+from rightseat.prompt import ToolChoice, ToolSpec
 from rightseat.stores.memory import Memory
 from rightseat.turn import Answer
 from tests.kit.house import Lines, calls, says
@@ -173,3 +186,61 @@ async def test_assistants_that_reach_themselves_stop_at_a_depth() -> None:
     events = await run(Runtime(model=Lines(calls(("me", '{"request":"x"}')), says("top")), tools=[loop]))
     assert max(depth) == 6
     assert isinstance(events[-1], RunFinished)
+
+
+async def test_answers_belong_to_their_questions_whatever_order_they_come_in() -> None:
+    @tool
+    async def form(ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        if ctx.answers:
+            yield Result(list(ctx.answers))
+        else:
+            yield Pause((Ask("First?"), Ask("Second?")))
+
+    runtime = Runtime(model=Lines(calls(("form", "{}")), says("ok")), tools=[form])
+    first, second = [event for event in await run(runtime) if isinstance(event, Interrupt)]
+    await run(runtime, answers=(Answer(second.id, payload="two"),))
+    events = await run(runtime, answers=(Answer(first.id, payload="one"),))
+    assert results(events) == ['["one","two"]']
+
+
+async def test_a_no_to_a_delegates_second_question_stays_with_it() -> None:
+    ran: list[str] = []
+
+    @tool(confirm=True)
+    def act(name: str) -> str:
+        ran.append(name)
+        return name
+
+    store = Memory()
+    both = calls(("act", '{"name":"delete"}'), ("act", '{"name":"mail"}'))
+    inner = Engine(Assistant("inner", Lines(both, says("done")), tools=(act,)), store)
+    outer = Lines(calls(("go", '{"request":"both"}')), says("ok"))
+    runtime = Runtime(model=outer, tools=[responder_tool("go", "Goes.", inner)], store=store)
+    delete, mail = [event for event in await run(runtime) if isinstance(event, Interrupt)]
+    await run(runtime, answers=(Answer(mail.id, payload={"approved": True}),))
+    await run(runtime, answers=(Answer(delete.id, payload={"approved": False}),))
+    assert ran == ["mail"]
+
+
+async def test_an_approval_may_say_more_than_yes() -> None:
+    ran: list[int] = []
+
+    @tool(confirm=True)
+    def act() -> None:
+        ran.append(1)
+
+    runtime = Runtime(model=Lines(calls(("act", "{}")), says("ok")), tools=[act])
+    [ask] = [event for event in await run(runtime) if isinstance(event, Interrupt)]
+    await run(runtime, answers=(Answer(ask.id, payload={"approved": True, "comment": "fine"}),))
+    assert ran == [1]
+
+
+async def test_what_a_follow_up_asks_of_the_tools_is_heard() -> None:
+    model = Lines(calls(("show", "{}")), says("ok"))
+    runtime = Runtime(model=model)
+    spec = (ToolSpec("show", "", {"type": "object"}),)
+    [start] = [event for event in await run(runtime, tools=spec) if isinstance(event, CallStart)]
+    asked = Message("assistant", calls=(Call(start.id, "show", "{}"),))
+    posted = (said("user", "hi"), asked, said("tool", "shown", call_id=start.id))
+    await run(runtime, tools=spec, messages=posted, tool_choice=ToolChoice("none"))
+    assert model.asked[1].tools == ()

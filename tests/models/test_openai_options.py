@@ -61,3 +61,14 @@ def test_a_wrong_option(options: dict[str, Any], message: str) -> None:
 def test_a_name_is_needed() -> None:
     with pytest.raises(ConfigError, match="needs a model's name"):
         model("", {"api_key": "sk"})
+
+
+def test_the_environments_key_is_not_shown_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-real")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert "Authorization" not in model("m", {"base_url": "http://127.0.0.1:1/v1"})._headers
+    assert model("m", {})._headers["Authorization"] == "Bearer sk-real"
+    own = model("m", {"base_url": "http://127.0.0.1:1/v1", "api_key": "sk-own"})
+    assert own._headers["Authorization"] == "Bearer sk-own"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
+    assert model("m", {})._headers["Authorization"] == "Bearer sk-real"

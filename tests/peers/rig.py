@@ -1,6 +1,7 @@
 """Starts the real server with the models that a client's cases need, and drives one client through them.
 
 A client is one process: it reads `CASE MODE` lines and answers each with a JSON line (see the drive.* files).
+Its arguments are the server's address, that of a second server with one model and no keys, and options.json.
 All of a client's cases run in one go, because starting a server, two upstreams and a client costs more than
 the cases do; the tests then look at what was seen.
 """
@@ -14,16 +15,15 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tests.kit.answers import say, tools, write_json
 from tests.kit.breaks import silent
-from tests.kit.chunks import Json, dump, error
+from tests.kit.chunks import Json
 from tests.kit.connection import Connection, Received
 from tests.kit.faults import endless
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 from tests.peers.install import PLACE
+from tests.peers.mirror import Mirror
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 15.0
@@ -32,6 +32,8 @@ PATIENCE = 15.0
 CONFIG = """
 [server]
 keep_alive = 0.1
+max_body_mb = 1
+body_timeout = 0.5
 
 [auth.keys]
 ada = "env:ADA_KEY"
@@ -53,6 +55,14 @@ tries = 1
 [models.endless]
 spec = "openai:endless"
 base_url = "{endless}"
+[models.plain]
+spec = "openai:vendor/plain-1"
+base_url = "{mirror}"
+[models.slow]
+spec = "openai:slow"
+base_url = "{faulty}"
+first_token_timeout = 0.3
+tries = 1
 
 [assistants.default]
 model = "script"
@@ -94,7 +104,9 @@ def command(name: str) -> list[str]:
     if (driver := HERE / name / "drive.py").is_file():
         return [str(home / "bin" / "python"), str(driver)]
     # Node looks for packages beside the program, not where it was started.
-    return ["node", str(shutil.copy(HERE / name / "drive.mjs", home / "drive.mjs"))]
+    for program in (HERE / name).glob("*.mjs"):
+        shutil.copy(program, home)
+    return ["node", str(home / "drive.mjs")]
 
 
 async def see(name: str, cases: Iterable[str]) -> Seen:
@@ -104,8 +116,10 @@ async def see(name: str, cases: Iterable[str]) -> Seen:
             script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url
         )
         env = {"ADA_KEY": "ada-key", "BOB_KEY": "bob-key", "PYTHONPATH": str(HERE)}
-        async with Server(config=config, env=env) as server:
-            async with started([*command(name), server.url], server.folder / "notes") as client:
+        alone = Server(model=f"scripted:{HERE / 'script.json'}")
+        async with Server(config=config, env=env) as server, alone:
+            line = [*command(name), server.url, alone.url, str(HERE / "options.json")]
+            async with started(line, server.folder / "notes") as client:
                 version = (await client.reply("start"))["version"]
                 seen = {case: await client.drive(case, leaving) for case in cases}
             ledger = server.folder / "ledger"
@@ -184,30 +198,3 @@ async def go_or_wait(connection: Connection, request: Received) -> None:
     """Speaks for ever, or never: the client ends it."""
     reply = silent() if request.last_user_text() == "wait" else endless(rate=50)
     await reply(connection, request)
-
-
-class Mirror:
-    """A model that answers with what it was sent, so that the client sees what the model saw."""
-
-    def __init__(self) -> None:
-        self.limped: set[str] = set()
-
-    async def __call__(self, connection: Connection, request: Received) -> None:
-        last = request.last_user_text()
-        answered = request.messages[-1]["role"] == "tool"
-        if last.startswith("limp") and last not in self.limped:
-            self.limped.add(last)
-            await write_json(connection, 503, error("busy", "busy"))
-        elif last == "mixed" and not answered:
-            calls = (("add", '{"a": 2, "b": 3}'), ("locate", '{"detail": "low"}'))
-            await tools(*calls)(connection, request)
-        else:
-            await say([dump(mirrored(request)).decode()])(connection, request)
-
-
-def mirrored(request: Received) -> Any:
-    calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
-    names = {call["id"]: call["function"]["name"] for call in calls}
-    messages = [[m["role"], m.get("content"), names.get(m.get("tool_call_id"))] for m in request.messages]
-    rest = {k: v for k, v in request.json.items() if k in ("temperature", "seed", "parallel_tool_calls")}
-    return {"messages": messages, "arguments": [call["function"]["arguments"] for call in calls], **rest}

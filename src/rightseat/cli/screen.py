@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TextIO
 
-from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Event, TextDelta, TextEnd
+from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, TextDelta, TextEnd
 
 WIDTH = 100
 # A model's or a tool's text must not steer the terminal: no escape codes, only line breaks and tabs.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Screen:
@@ -21,6 +21,7 @@ class Screen:
         self.open = False
 
     def read(self, prompt: str) -> str:
+        prompt = _CONTROL.sub("", prompt)
         # The prompt is not part of an answer that goes to a file or a pipe.
         if not self.out.isatty():
             print(prompt, end="", file=self.aside, flush=True)
@@ -53,6 +54,8 @@ class Screen:
                 name, arguments = self.calls.get(event.id, ("", ""))
                 self.newline()
                 self.note(_short(f"· {name}({'' if arguments == '{}' else arguments})"))
+            case Custom("history_cut", cut):
+                self.note(f"(the {cut['dropped']} oldest messages no longer fit and were left out)")
             case CallResult():
                 self.note(_short(f"  {'failed' if event.failed else '→'} {event.content}"))
             case _:

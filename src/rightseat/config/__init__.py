@@ -8,6 +8,7 @@ from rightseat.config.settings import (
     JwtSettings,
     LimitSettings,
     ModelSettings,
+    OwnerLimits,
     ServerSettings,
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "JwtSettings",
     "LimitSettings",
     "ModelSettings",
+    "OwnerLimits",
     "ServerSettings",
     "load",
 ]

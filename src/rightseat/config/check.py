@@ -29,6 +29,7 @@ from rightseat.secret import Secret, is_reference, resolve
 S = TypeVar("S", bound=Struct)
 
 TABLES = ("server", "auth", "models", "assistants", "limits")
+OURS = ("spec", "context", "input_cost", "output_cost")
 _SECRET = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
 
@@ -39,6 +40,8 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
     server = _struct(raw.get("server", {}), ServerSettings, ("server",), problems)
     auth = _auth(raw.get("auth", {}), path.parent, problems)
     limits = _struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
+    if auth and limits:
+        _owners(limits, auth, problems)
     tables = _tables(raw, "models", problems)
     models = {name: _model(table, ("models", name), path.parent, problems) for name, table in tables.items()}
     assistants = {
@@ -125,6 +128,15 @@ def _auth(table: Any, folder: Path, problems: Problems) -> AuthSettings | None:
     return msgspec.structs.replace(auth, keys=keys)
 
 
+def _owners(limits: LimitSettings, auth: AuthSettings, problems: Problems) -> None:
+    """A limit for nobody would be a limit that everyone is over without knowing."""
+    for name in limits.owners:
+        if ":" not in name and name != "local" and name not in auth.keys:
+            near = nearest(name, auth.keys)
+            hint = f"Did you mean {near}?" if near else 'Others than keys are named in full: "jwt:SUBJECT".'
+            problems.add(("limits", "owners", name), f"there is no key of that name in [auth.keys]. {hint}")
+
+
 def _secret(reference: str, key: Key, folder: Path, problems: Problems) -> Secret:
     try:
         return resolve(reference, ".".join(key), folder=folder)
@@ -137,7 +149,7 @@ def _model(table: Any, key: Key, folder: Path, problems: Problems) -> ModelSetti
     if not isinstance(table, dict):
         problems.wrong(key, "a table", table)
         return None
-    ours = {name: table[name] for name in ("spec", "context") if name in table}
+    ours = {name: table[name] for name in OURS if name in table}
     options = {
         name: _option(value, (*key, name), folder, problems)
         for name, value in table.items()

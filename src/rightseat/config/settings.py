@@ -12,41 +12,72 @@ from rightseat.secret import Secret
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
+Amount = Annotated[float, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=0)]
+Address = Annotated[str, Meta(pattern=r"^[0-9a-fA-F:.]+(/[0-9]{1,3})?$")]
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
+    """The address to listen on. Beyond loopback, [auth] is required."""
     port: Port = 7777
+    """The port; 0 takes a free one."""
     public_url: str = ""
+    """What clients call this server, behind a proxy: its host is then served too."""
     cors: tuple[str, ...] = ()
     """Origins that may call besides our own."""
     hosts: tuple[str, ...] = ()
     """Host names that may be asked for besides loopback's, `host` and `public_url`'s."""
+    trusted_proxies: tuple[Address, ...] = ()
+    """Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are believed."""
     max_body_mb: Annotated[float, Meta(gt=0)] = 10
+    """A larger request body is refused with 413."""
     max_header_kb: Annotated[int, Meta(ge=1, le=1024)] = 64
+    """A larger request head is refused with 431."""
     header_timeout: Seconds = 10
+    """Seconds for a request's head to arrive."""
     body_timeout: Seconds = 30
+    """Seconds for a request's body to arrive."""
     keep_alive: Seconds = 15
+    """Seconds of silence in a stream before a keep-alive is sent."""
     send_timeout: Seconds = 60
+    """Seconds without progress before a slow reader is dropped."""
     grace: Annotated[float, Meta(ge=0)] = 30
+    """Seconds that running answers get after SIGTERM."""
     max_runs: Count = 1000
+    """Answers at the same time; more are told to come back."""
     log: Literal["console", "json"] = "console"
+    """Lines for people, or one JSON object per line; always to stderr."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is logged at least."""
+    access_log: bool = True
+    """One line for each request, at level info."""
+    metrics: Literal["key", "open", "off"] = "key"
+    """Who may read /metrics: whoever has a key, anyone, or nobody."""
+    trace_content: bool = False
+    """Whether OpenTelemetry spans hold what was said, beside names and numbers."""
 
 
 class JwtSettings(Struct, frozen=True, kw_only=True):
     issuer: str
+    """Who must have issued the token (`iss`)."""
     audience: str
+    """Whom the token must be for (`aud`)."""
     jwks: str
+    """The URL of the issuer's public keys."""
     owner_claim: str = "sub"
+    """The claim that names the owner."""
 
 
 class AuthSettings(Struct, frozen=True, kw_only=True):
     keys: dict[str, Secret] = {}
-    """Owner's name → key; the file holds a reference (`env:NAME`, `file:PATH`), here it is resolved."""
+    """Owner's name → key. The file holds a reference, `env:NAME` or `file:PATH`; here it is resolved."""
     proxy_header: str = ""
+    """The header in which a trusted proxy names the user."""
     proxy_addresses: tuple[str, ...] = ()
+    """The proxies whose header is believed."""
     jwt: JwtSettings | None = None
+    """Signed tokens of a login server; needs the extra `jwt`."""
 
     @property
     def required(self) -> bool:
@@ -58,24 +89,63 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     References among the options are resolved, and secrets are Secret."""
 
     spec: str
+    """KIND:NAME, such as `openai:gpt-5-mini` or `scripted:FILE.json`."""
     context: Count | None = None
+    """Tokens that fit the model: older turns are dropped beyond it, and that is said."""
+    input_cost: Amount | None = None
+    """What a million input tokens cost, in the unit of spend_per_day."""
+    output_cost: Amount | None = None
+    """What a million output tokens cost."""
     options: dict[str, Any] = {}
 
 
 class AssistantSettings(Struct, frozen=True, kw_only=True):
     model: str = ""
+    """A name of [models] or a spec; without one, the default model."""
     system: str = ""
+    """The assistant's instructions."""
     system_file: str = ""
+    """A file that holds the instructions instead; a change is noticed."""
     tools: tuple[str, ...] = ()
+    """`module:attribute` each: a function, a tool, or a list of them."""
     title: str = ""
+    """The name that people see."""
     description: str = ""
+    """What it is for, in a sentence."""
     image: str = ""
+    """The URL of its picture."""
     rounds: Count = 10
+    """How often the model may be asked within one turn."""
     tool_timeout: Seconds = 60
+    """Seconds that one tool call may take."""
+
+
+class OwnerLimits(Struct, frozen=True, kw_only=True):
+    """What is given here counts instead of [limits] for one owner; 0 is no limit."""
+
+    requests_per_minute: Amount | None = None
+    """Instead of [limits] requests_per_minute."""
+    concurrent_runs: Number | None = None
+    """Instead of [limits] concurrent_runs."""
+    spend_per_day: Amount | None = None
+    """Instead of [limits] spend_per_day."""
+    tokens_per_day: Number | None = None
+    """Instead of [limits] tokens_per_day."""
 
 
 class LimitSettings(Struct, frozen=True, kw_only=True):
     run_seconds: Seconds = 600
+    """Seconds that one answer may take."""
+    requests_per_minute: Amount = 0
+    """Answers that each owner may ask for in a minute; 0 is no limit."""
+    concurrent_runs: Number = 0
+    """Answers at the same time for each owner; 0 is no limit."""
+    spend_per_day: Amount = 0
+    """Money that each owner may spend in a day, by the models' input_cost and output_cost; 0 is no limit."""
+    tokens_per_day: Number = 0
+    """Tokens, in and out, for each owner in a day; 0 is no limit."""
+    owners: dict[str, OwnerLimits] = {}
+    """Other limits for one owner: a key's name, or in full such as "jwt:SUBJECT" or "proxy:NAME"."""
 
 
 class Config(Struct, frozen=True, kw_only=True):

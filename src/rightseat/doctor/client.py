@@ -88,7 +88,8 @@ class Client:
                 first = first or time.monotonic()
                 pieces.append(piece)
         last = time.monotonic()
-        fields = {name.lower(): value for name, value in response.headers.items()}
+        # A header that came twice is joined: browsers do not take the one they like either.
+        fields = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
         return Reply(response.status, fields, b"".join(pieces), (first or last) - begun, last - begun)
 
 

@@ -70,7 +70,7 @@ async def hear(turn: Turn, store: Store) -> Turn:
         return turn
     history = turn.messages[:-1]
     # A thread's name alone proves nothing: what came directly before must be the question.
-    if history and not squeezed(history[-1].text).endswith(bound.question):
+    if not history or not squeezed(history[-1].text).endswith(bound.question):
         return turn
     text = turn.messages[-1].text
     approved = consent(text) if bound.kind == "confirm" else None

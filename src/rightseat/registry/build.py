@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from rightseat.config.settings import AssistantSettings, Config, ModelSettings
+from rightseat.config.settings import AssistantSettings, Config, LimitSettings, ModelSettings, OwnerLimits
 from rightseat.continuation import Store
 from rightseat.engine import Assistant
 from rightseat.errors import ConfigError
 from rightseat.function import as_tool, tool
+from rightseat.layers.quota import Quota, Quotas
+from rightseat.layers.source import Source
+from rightseat.layers.tracing import Tracing
 from rightseat.library import Runtime
 from rightseat.prompt import Model
 from rightseat.registry.names import find, load
@@ -49,8 +53,15 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> Choice:
     return Choice("scripted:demo", why, demo=True)
 
 
-def runtime(config: Config, *, store: Store | None = None, env: Mapping[str, str] | None = None) -> Runtime:
-    """`store` is the one before a reload: questions asked by then can still be answered."""
+def runtime(
+    config: Config,
+    *,
+    store: Store | None = None,
+    env: Mapping[str, str] | None = None,
+    before: Runtime | None = None,
+) -> Runtime:
+    """`before` is the one before a reload: questions asked by then can still be answered, and what was
+    counted and used stays so."""
     choice = choose(config, env)
     models = _Models(config)
     make = _configured if config.assistants else _implied
@@ -58,10 +69,48 @@ def runtime(config: Config, *, store: Store | None = None, env: Mapping[str, str
     limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
     return Runtime(
         assistants=assistants.values(),
-        store=store or find("stores", "memory")(),
+        store=store or (before.store if before else find("stores", "memory")()),
         limits=limits,
+        quotas=quotas(config.limits),
+        sources=sources(config, assistants, models),
+        meters=before.meters if before else None,
+        ledger=before.ledger if before else None,
+        tracing=Tracing(content=config.server.trace_content),
         aliases=aliases(config, choice),
     )
+
+
+def quotas(limits: LimitSettings) -> Quotas:
+    """What each owner may use. An owner's own table changes only what it names."""
+    keys = Quota.__struct_fields__
+    default = {key: getattr(limits, key) for key in keys}
+
+    def own(owner: OwnerLimits) -> Quota:
+        given = {key: getattr(owner, key) for key in keys}
+        return Quota(**{key: default[key] if given[key] is None else given[key] for key in keys})
+
+    return Quotas(Quota(**default), {name: own(owner) for name, owner in limits.owners.items()})
+
+
+def sources(config: Config, assistants: Mapping[str, Assistant], models: _Models) -> dict[str, Source]:
+    """Of each assistant's model its provider, name and price."""
+    names = {id(model): name for name, model in models.made.items()}
+    limits = config.limits
+    limited = limits.spend_per_day or any(owner.spend_per_day for owner in limits.owners.values())
+    found = {}
+    for assistant in assistants.values():
+        name = names[id(assistant.model)]
+        settings = models.settings(name)
+        provider, _, model = settings.spec.partition(":")
+        if limited and (settings.input_cost is None or settings.output_cost is None):
+            raise ConfigError(
+                f"[limits] spend_per_day in {config.path}: nobody knows what the model {name} costs. "
+                "Write input_cost and output_cost, per million tokens, into its table in [models]; 0 is free."
+            )
+        # A script's name is a path of this machine.
+        model = Path(model).stem if provider == "scripted" else model
+        found[assistant.name] = Source(provider, model, settings.input_cost, settings.output_cost)
+    return found
 
 
 class _Models:

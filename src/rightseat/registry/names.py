@@ -92,6 +92,8 @@ def _module(name: str, target: str) -> Any:
         else:
             message = f"{target}: {name} needs {error.name!r}, which is not installed."
         raise ConfigError(message) from error
+    except SystemExit as error:
+        raise ConfigError(f"{target}: importing {name} tried to end the process.") from error
     except Exception as error:
         # Importing runs foreign code, which may raise anything; the cause goes along for the log.
         raise ConfigError(f"{target}: importing {name} failed: {type(error).__name__}: {error}") from error

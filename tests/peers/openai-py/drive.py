@@ -14,6 +14,8 @@ from typing import Any
 
 # Installed in this client's own environment only, so the project's type checker cannot know it.
 openai: Any = importlib.import_module("openai")
+# Beside this file, where only this client's Python looks.
+options: Any = importlib.import_module("options")
 Json = dict[str, Any]
 
 
@@ -41,6 +43,8 @@ def seen(completion: Any) -> Json:
     return {
         "role": message.role,
         "content": message.content,
+        "choices": [choice.message.content for choice in completion.choices],
+        "logprobs": choice.logprobs and choice.logprobs.model_dump(),
         "refusal": message.refusal,
         "reasoning": (message.model_extra or {}).get("reasoning_content"),
         "calls": calls,
@@ -70,6 +74,10 @@ def fault(error: Any, heard: str = "") -> Json:
 class Talk:
     """One conversation: the history that a program keeps, and what it saw turn by turn."""
 
+    tools = TOOLS
+    fault = staticmethod(fault)
+    alone = ""
+
     def __init__(self, url: str, case: str, mode: str) -> None:
         self.client = openai.OpenAI(base_url=f"{url}/v1", api_key="ada-key", max_retries=0)
         self.url, self.case, self.mode, self.model = url, case, mode, "default"
@@ -77,7 +85,7 @@ class Talk:
         self.turns: list[Json] = []
         self.options: Json = {}
 
-    def say(self, text: str) -> None:
+    def say(self, text: str | list[Json]) -> None:
         self.messages.append({"role": "user", "content": text})
         self.ask()
 
@@ -106,6 +114,13 @@ class Talk:
             call["function"].pop("parsed_arguments", None)
         self.messages.append({k: v for k, v in message.items() if k not in ("parsed", "reasoning_content")})
         self.turns.append({**seen(completion), "done": done})
+
+    def attempt(self, call: Callable[[], Any]) -> None:
+        """A call that should fail."""
+        try:
+            call()
+        except openai.OpenAIError as error:
+            self.turns.append({**fault(error), "done": []})
 
     def whole(self) -> Any:
         return self.client.chat.completions.create(model=self.model, messages=self.messages, **self.options)
@@ -218,10 +233,6 @@ def chunks(talk: Talk) -> None:
     talk.turns = [chunk.choices[0].model_dump(exclude_none=True) for chunk in stream]
 
 
-def models(talk: Talk) -> None:
-    talk.turns = [{"id": model.id, "object": model.object} for model in talk.client.models.list()]
-
-
 def raced(talk: Talk) -> None:
     """The same answer from two windows at once."""
     say("book {0}")(talk)
@@ -254,10 +265,7 @@ def threaded(talk: Talk) -> None:
 
 
 def no_such_route(talk: Talk) -> None:
-    try:
-        talk.client.moderations.create(input="hello")
-    except openai.OpenAIError as error:
-        talk.turns = [{**fault(error), "done": []}]
+    talk.attempt(lambda: talk.client.moderations.create(input="hello"))
 
 
 def keep_alive(talk: Talk) -> None:
@@ -344,21 +352,22 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "retried": retried,
     "keep_alive": keep_alive,
     "chunks": chunks,
-    "models": models,
     "leave": leave,
     "leave_waiting": leave_waiting,
 }
 
 
-def main(url: str) -> None:
+def main(url: str, alone: str, table: str) -> None:
+    Talk.alone = alone
+    known = {**CASES, **options.cases(table)}
     print(json.dumps({"version": openai.__version__}), flush=True)
     while line := sys.stdin.readline():
         case, mode = line.split()
         talk = Talk(url, case, mode)
-        CASES[case](talk)
+        known[case](talk)
         talk.client.close()
         print(json.dumps({"turns": talk.turns}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from rightseat.door import Host, Request, client_spec, decode
 from rightseat.doors.agui.wire import RunAgentInput, WireMessage
 from rightseat.errors import CallerError, NotFound
-from rightseat.messages import Call, File, Image, Message, Part, Text
+from rightseat.messages import Call, File, Image, Message, Part, Role, Text
 from rightseat.prompt import Settings
 from rightseat.turn import Answer, Context, Turn
+
+ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
 def read(request: Request, host: Host) -> Turn:
@@ -40,13 +42,14 @@ def read(request: Request, host: Host) -> Turn:
 
 
 def message(m: WireMessage, number: int) -> Message | None:
-    if m.role == "activity" or m.role == "reasoning":
-        return None  # shown to people, not said to models
+    role = ROLES.get(m.role)
+    if role is None:
+        return None  # activity, reasoning and what may come: shown to people, not said to models
     calls = tuple(Call(call.id, call.function.name, call.function.arguments) for call in m.tool_calls or ())
-    if m.role == "tool" and not m.tool_call_id:
+    if role == "tool" and not m.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
     where = f"messages[{number}].content"
-    return Message(m.role, parts(m.content, where), calls, call_id=m.tool_call_id, name=m.name, id=m.id)
+    return Message(role, parts(m.content, where), calls, call_id=m.tool_call_id, name=m.name, id=m.id)
 
 
 def parts(content: Any, where: str) -> tuple[Part, ...]:

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from rightseat.messages import Role
-
 Id = Annotated[str, Meta(max_length=200)]
 
 
@@ -22,7 +20,7 @@ class ToolCall(Struct):
 
 
 class WireMessage(Struct, rename="camel"):
-    role: Role | Literal["activity", "reasoning"]
+    role: str
     id: str | None = None
     content: Any = None
     name: str | None = None

@@ -16,15 +16,25 @@ from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
 
 class Options(Struct, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
+    """The server, up to and with `/v1`; else OPENAI_BASE_URL. A query in it goes along with each request."""
     api_key: str | None = None
+    """Sent as `Authorization: Bearer`; else OPENAI_API_KEY. Write `env:NAME` or `file:PATH`."""
     headers: dict[str, str] = {}
+    """Further headers of each request; a value may be a reference."""
     connect_timeout: float = 10
+    """Seconds for a connection."""
     first_token_timeout: float = 120
+    """Seconds for the first token."""
     idle_timeout: float = 60
+    """Seconds between two tokens."""
     developer_role: bool | None = None
+    """Whether the server knows the role `developer`; not given: api.openai.com does, others do not."""
     strict_tools: bool = False
+    """The server enforces every tool's schema: arguments are passed on as they come."""
     usage: bool = True
+    """The server takes `stream_options`; false for old ones that refuse it."""
     tries: int = 3
+    """How often a request is sent that fails before its first token."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> OpenAI:
@@ -37,11 +47,10 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAI:
             near = difflib.get_close_matches(key, keys, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(keys)}."
             raise ConfigError(f"The model openai:{name} has no option {key!r}: {hint}", param=key)
-    given = {
-        "base_url": os.environ.get("OPENAI_BASE_URL") or OPENAI_URL,
-        "api_key": os.environ.get("OPENAI_API_KEY") or None,
-        **options,
-    }
+    given = {"base_url": os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, **options}
+    # The environment's key belongs to the environment's server: it is not shown to any other.
+    if "base_url" not in options or is_openai(str(options["base_url"])):
+        given.setdefault("api_key", os.environ.get("OPENAI_API_KEY") or None)
     try:
         known = msgspec.convert(given, Options)
     except msgspec.ValidationError as error:

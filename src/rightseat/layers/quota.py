@@ -1,0 +1,175 @@
+"""What each owner may use: requests a minute, runs at the same time, money and tokens a day.
+
+The Ledger holds what was used and outlives a reload; the Quotas are the rules of the configuration. Money and
+tokens are charged where a model is called, so that whoever leaves in the middle of an answer has paid for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import ContextVar
+
+from msgspec import Struct
+
+from rightseat.errors import RateLimited, SpendExceeded, TooManyRuns, UpstreamError
+from rightseat.events import Event, Usage
+from rightseat.fragments import CallArgs, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.history import estimate, weight
+from rightseat.layers.source import Around
+from rightseat.prompt import Prompt
+from rightseat.responder import Layer, Responder
+from rightseat.streams import closing
+from rightseat.turn import Owner, Turn
+
+DAY = 86_400.0
+MOST = 10_000
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """0 is no limit."""
+
+    requests_per_minute: float = 0
+    concurrent_runs: int = 0
+    spend_per_day: float = 0
+    tokens_per_day: int = 0
+
+
+class Quotas(Struct, frozen=True):
+    """`owners` are named as the configuration does: a key by its name, any other owner in full."""
+
+    default: Quota = Quota()
+    owners: Mapping[str, Quota] = {}
+
+    def of(self, owner: Owner) -> Quota:
+        return self.owners.get(owner.name.removeprefix("key:")) or self.default
+
+    def __bool__(self) -> bool:
+        return any(quota != Quota() for quota in (self.default, *self.owners.values()))
+
+
+class Account:
+    """What one owner has used. A day begins with its first use, and a minute's requests may come at once."""
+
+    def __init__(self, now: float) -> None:
+        self.running = 0
+        self.asked = 0.0
+        """Requests that have not yet leaked away: it fills with each, and empties with time."""
+        self.leaked = now
+        self.day = now
+        self.spent = 0.0
+        self.tokens = 0
+
+    def admit(self, quota: Quota, now: float) -> None:
+        """Let one more run begin, or say why not and when to come back."""
+        if now - self.day >= DAY:
+            self.day, self.spent, self.tokens = now, 0.0, 0
+        rest = self.day + DAY - now
+        if quota.spend_per_day and self.spent >= quota.spend_per_day:
+            raise SpendExceeded("What you may spend in a day is spent. Try again later.", retry_after=rest)
+        if quota.tokens_per_day and self.tokens >= quota.tokens_per_day:
+            raise SpendExceeded("Your tokens for a day are used. Try again later.", retry_after=rest)
+        if quota.concurrent_runs and self.running >= quota.concurrent_runs:
+            raise TooManyRuns(
+                f"You have {self.running} answers under way, and no more are allowed at once. "
+                "Wait for one to end.",
+                retry_after=1,
+            )
+        if quota.requests_per_minute:
+            self.ask(quota.requests_per_minute, now)
+        self.running += 1
+
+    def ask(self, most: float, now: float) -> None:
+        rate = most / 60
+        self.asked = max(0.0, self.asked - (now - self.leaked) * rate)
+        self.leaked = now
+        over = self.asked + 1 - max(1.0, most)
+        # A rounding error must not turn away who came back exactly when told to.
+        if over > 1e-6:
+            raise RateLimited(f"More than {most:g} requests in a minute. Slow down.", retry_after=over / rate)
+        self.asked += 1
+
+
+class Ledger:
+    """Accounts by owner, the idle ones longest unused forgotten first."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
+        self.clock = clock
+        self.most = most
+        self.accounts: OrderedDict[str, Account] = OrderedDict()
+
+    def account(self, owner: Owner) -> Account:
+        account = self.accounts.get(owner.name)
+        if account is None:
+            self.forget()
+            account = self.accounts[owner.name] = Account(self.clock())
+        self.accounts.move_to_end(owner.name)
+        return account
+
+    def forget(self) -> None:
+        if len(self.accounts) >= self.most:
+            idle = next((name for name, account in self.accounts.items() if not account.running), None)
+            if idle is not None:
+                del self.accounts[idle]
+
+
+# Of the run that the code of this task works for.
+ACCOUNT: ContextVar[Account | None] = ContextVar("account", default=None)
+
+
+def limited(quotas: Quotas, ledger: Ledger) -> Layer:
+    """An assistant that another one calls is part of that one's run and asks for nothing of its own."""
+
+    def layer(inner: Responder) -> Responder:
+        def respond(turn: Turn) -> AsyncIterator[Event]:
+            return inner(turn) if turn.depth else within_quota(inner, turn, quotas, ledger)
+
+        return respond
+
+    return layer
+
+
+async def within_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Ledger) -> AsyncIterator[Event]:
+    account = ledger.account(turn.owner)
+    account.admit(quotas.of(turn.owner), ledger.clock())
+    before = ACCOUNT.get()
+    ACCOUNT.set(account)
+    try:
+        async with closing(inner(turn)) as events:
+            async for event in events:
+                yield event
+                # Whoever reads may read two runs by turns.
+                ACCOUNT.set(account)
+    finally:
+        ACCOUNT.set(before)
+        account.running -= 1
+
+
+class Charged(Around):
+    """A model that whoever's run it is pays for. What it did not tell is estimated."""
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        account = ACCOUNT.get()
+        used: Usage | None = None
+        said: list[str] = []
+        unserved = False
+        try:
+            async with closing(self.model.stream(prompt)) as fragments:
+                async for fragment in fragments:
+                    match fragment:
+                        case Text(text) | Reasoning(text) | Refusal(text) | CallArgs(json=text):
+                            said.append(text)
+                        case Used(usage):
+                            used = usage
+                        case _:
+                            pass
+                    yield fragment
+        except UpstreamError:
+            unserved = not said
+            raise
+        finally:
+            if account is not None and not unserved:
+                usage = used or Usage(sum(map(weight, prompt.messages)), estimate("".join(said)))
+                account.spent += self.source.price(usage)
+                account.tokens += usage.input + usage.output

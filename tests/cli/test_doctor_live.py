@@ -1,0 +1,283 @@
+"""`rightseat doctor` against a running server, and against servers that something on the way has broken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import registry
+from rightseat.auth import Authenticator
+from rightseat.cli.doctor import report
+from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.config.settings import ModelSettings
+from rightseat.doctor import server as whole_server
+from rightseat.doctor.line import Line
+from rightseat.door import Door, Probe, Request, Route, whole
+from rightseat.errors import RightseatError
+from rightseat.pump import Message, Receive, Reply, Send
+from rightseat.registry import runtime
+from rightseat.secret import Secret
+from tests.kit.house import House, house, serving
+from tests.kit.server import Server
+
+Change = Callable[[Message], list[Message]]
+KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
+
+
+def quick(pace_ms: int, folder: Path) -> Config:
+    file = folder / f"pace{pace_ms}.json"
+    file.write_text(
+        json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]})
+    )
+    return Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
+
+
+async def examined(url: str, key: str | None = None) -> list[Line]:
+    return await report(url, Secret(key) if key else None, None, quiet=True)
+
+
+def broken(lines: list[Line]) -> list[str]:
+    return [line.what for line in lines if line.state == "broken"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
+    async with house(runtime(quick(0, tmp_path), env={})) as home:
+        lines = await examined(home.url)
+    assert broken(lines) == []
+    good = {line.what for line in lines if line.state == "good"}
+    for door in registry.every("doors"):
+        assert door.probes, f"{door.name} brings no probe"
+        assert {f"{door.name}: {probe.name}" for probe in door.probes} <= good
+    assert {"operators: health", "operators: ready", "request id", "keep-alive"} <= good
+    assert {"page at localhost:3000", "page of a stranger"} <= good
+
+
+async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
+    for pace, state in ((0, "skipped"), (150, "good")):
+        async with house(runtime(quick(pace, tmp_path), env={})) as home:
+            lines = await examined(home.url)
+        assert [line.state for line in lines if line.what.endswith(", flows")] == [state, state]
+
+
+@pytest.mark.parametrize(
+    ("key", "state"), [(None, "skipped"), ("alices-own-key", "good"), ("another-persons", "broken")]
+)
+async def test_keys(tmp_path: Path, key: str | None, state: str) -> None:
+    async with house(runtime(quick(0, tmp_path), env={}), authenticate=KEYS) as home:
+        lines = await examined(home.url, key)
+    states = {line.what: line.state for line in lines}
+    assert states["openai: models"] == states["openai: chat, whole"] == states["agui: run"] == state
+    assert states["openai: keys"] == states["agui: keys"] == "good"
+    assert "alices-own-key" not in "".join(line.text() for line in lines)
+
+
+async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
+    async with house(runtime(quick(0, tmp_path), env={})) as home:
+        port = home.url.rsplit(":", 1)[1]
+        (tmp_path / "key").write_text("alices-own-key")
+        (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
+        lines = await report(None, None, None, quiet=True)
+    assert broken(lines) == ["openai: keys", "agui: keys"]
+
+
+async def test_configured_origins(tmp_path: Path) -> None:
+    settings = ServerSettings(port=0, cors=("https://known.example",))
+    async with house(runtime(quick(0, tmp_path), env={}), settings) as home:
+        port = home.url.rsplit(":", 1)[1]
+        (tmp_path / "rightseat.toml").write_text(
+            f'[server]\nport = {port}\ncors = ["https://known.example", "https://added.example"]\n'
+        )
+        lines = await report(None, None, None, quiet=True)
+    assert broken(lines) == ["page at added.example"]
+    assert [line.why for line in lines if line.what == "page at known.example"] == [
+        "may call and read (CORS)",
+        "may call a private network (PNA)",
+    ]
+
+
+async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
+    file = tmp_path / "dead.json"
+    file.write_text('{"turns": [{"when": {}, "finish": "raise:upstream_denied"}]}')
+    config = Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
+    async with house(runtime(config, env={})) as home:
+        lines = await examined(home.url)
+    assert broken(lines) == ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
+
+
+async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
+    async with house(runtime(quick(0, tmp_path), env={})) as home:
+        home.app.runtime.draining = True
+        lines = await examined(home.url)
+    assert "operators: ready" in broken(lines)
+
+
+@asynccontextmanager
+async def behind(proxy: Callable[[House], Any], folder: Path, pace: int = 0) -> AsyncIterator[str]:
+    """The server behind something that changes its answers."""
+    config = quick(pace, folder)
+    made = runtime(config, env={})
+    async with house(made, ServerSettings(port=0), KEYS) as home, serving(proxy(home)) as url:
+        yield url
+
+
+def changing(change: Callable[[], Change]) -> Callable[[House], Any]:
+    def proxy(home: House) -> Any:
+        async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+            changed = change()
+
+            async def pass_on(message: Message) -> None:
+                for one in changed(message):
+                    await send(one)
+
+            await home.app(scope, receive, pass_on)
+
+        return app
+
+    return proxy
+
+
+def without(*names: bytes) -> Callable[[], Change]:
+    def change(message: Message) -> list[Message]:
+        if "headers" in message:
+            message["headers"] = [pair for pair in message["headers"] if pair[0] not in names]
+        return [message]
+
+    return lambda: change
+
+
+def held_back() -> Change:
+    kept: list[Message] = []
+
+    def change(message: Message) -> list[Message]:
+        kept.append(message)
+        done = message["type"] == "http.response.body" and not message.get("more_body")
+        return kept if done else []
+
+    return change
+
+
+def open_to_all() -> Change:
+    def change(message: Message) -> list[Message]:
+        if "headers" in message:
+            message["headers"] = [*message["headers"], (b"access-control-allow-origin", b"*")]
+        return [message]
+
+    return change
+
+
+def html_refusals() -> Change:
+    refused = False
+
+    def change(message: Message) -> list[Message]:
+        nonlocal refused
+        if message.get("status") == 401:
+            refused = True
+            message["headers"] = [(b"content-type", b"text/html"), (b"content-length", b"2")]
+        elif refused and message.get("body"):
+            message["body"] = b"no"
+        return [message]
+
+    return change
+
+
+PAGE = "page at localhost:3000"
+BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
+    (without(b"x-request-id"), {"request id"}),
+    (without(b"access-control-allow-origin"), {PAGE}),
+    (without(b"access-control-allow-headers"), {PAGE}),
+    (without(b"access-control-allow-methods"), {PAGE}),
+    (without(b"access-control-allow-private-network"), {PAGE}),
+    (open_to_all, {PAGE, "page of a stranger"}),
+    (html_refusals, {"openai: keys", "agui: keys"}),
+]
+
+
+@pytest.mark.parametrize(("change", "found"), BREAKS)
+async def test_what_a_proxy_breaks_is_found(
+    change: Callable[[], Change], found: set[str], tmp_path: Path
+) -> None:
+    async with behind(changing(change), tmp_path) as url:
+        lines = await examined(url, "alices-own-key")
+    assert found == set(broken(lines))
+    assert all(line.fix for line in lines if line.state == "broken")
+
+
+async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
+    async with behind(changing(held_back), tmp_path, pace=150) as url:
+        lines = await examined(url, "alices-own-key")
+    assert broken(lines) == ["openai: chat, streamed, flows", "agui: run, flows"]
+
+
+async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
+    def closed() -> Change:
+        def change(message: Message) -> list[Message]:
+            if "headers" in message:
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            return [message]
+
+        return change
+
+    async with behind(changing(closed), tmp_path) as url:
+        assert broken(await examined(url, "alices-own-key")) == ["keep-alive"]
+
+
+async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: Request, host: object) -> Reply:
+        return whole(200, b"pong")
+
+    def refuse(error: RightseatError) -> Reply:
+        return whole(error.status, b"{}")
+
+    def check(status: int, headers: object, body: bytes) -> str | None:
+        return None if body == b"ping" else "it did not say ping"
+
+    probe = Probe("ping", "POST", "/ping", check, b"{}")
+    door = Door("ping", (Route("POST", "/ping", answer),), refuse, lambda base: base, (probe,))
+    monkeypatch.setattr(registry, "every", lambda family: [door])
+    monkeypatch.setattr("tests.kit.house.every", lambda family: [door])
+    async with house(runtime(quick(0, tmp_path), env={})) as home:
+        lines = await examined(home.url)
+    [line] = [line for line in lines if line.what == "ping: ping"]
+    assert (line.state, "it did not say ping" in line.why) == ("broken", True)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(500, b"{}"), (200, b"<html>"), (200, b"\xff"), (200, b"[]"), (200, b'{"data": 1}')]
+)
+def test_no_answer_of_a_stranger_confuses_a_probe(status: int, body: bytes) -> None:
+    probes = [probe for door in registry.every("doors") for probe in door.probes] + list(whole_server.PROBES)
+    stream = {"content-type": "text/event-stream"}
+    for probe in probes:
+        for headers in ({}, stream):
+            if probe.name != "models" or body != b'{"data": 1}':
+                assert probe.check(status, headers, body), probe.name
+
+
+async def command(url: str) -> tuple[int | None, bytes, bytes]:
+    line = ["-m", "rightseat", "doctor", "--url", url, "--json"]
+    child = await asyncio.create_subprocess_exec(sys.executable, *line, stdout=PIPE, stderr=PIPE)
+    out, err = await asyncio.wait_for(child.communicate(), 40)
+    return child.returncode, out, err
+
+
+@pytest.mark.process
+async def test_the_command_and_its_exit_code() -> None:
+    async with Server() as server:
+        code, out, err = await command(server.url)
+    assert (code, err) == (0, b"")
+    assert json.loads(out)["ok"] is True
+    code, out, _ = await command(server.url)
+    assert (code, json.loads(out)["ok"]) == (1, False)

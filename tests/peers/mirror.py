@@ -1,0 +1,60 @@
+"""The upstream behind most models of the rig: it answers with what it was sent, so that the client sees what
+the model saw."""
+
+import base64
+import struct
+from typing import Any
+
+from tests.kit.answers import Answer, say, tools, write_json
+from tests.kit.chunks import Json, chunk, dump, error
+from tests.kit.connection import Connection, Received
+
+VECTOR = [0.5, 1.0, -2.0]
+LOGPROBS: Json = {"content": [{"token": "sure", "logprob": -0.25, "bytes": None, "top_logprobs": []}]}
+SHOWN = ("temperature", "seed", "parallel_tool_calls")
+
+
+class Mirror:
+    def __init__(self) -> None:
+        self.limped: set[str] = set()
+
+    async def __call__(self, connection: Connection, request: Received) -> None:
+        if request.target.endswith("/embeddings"):
+            await write_json(connection, 200, vectors(request.json))
+            return
+        last = request.last_user_text()
+        answered = request.messages[-1]["role"] == "tool"
+        if last.startswith("limp") and last not in self.limped:
+            self.limped.add(last)
+            await write_json(connection, 503, error("busy", "busy"))
+        elif last == "mixed" and not answered:
+            calls = (("add", '{"a": 2, "b": 3}'), ("locate", '{"detail": "low"}'))
+            await tools(*calls)(connection, request)
+        else:
+            await said(last, request)(connection, request)
+
+
+def said(last: str, request: Received) -> Answer:
+    if last == "sure":
+        told = chunk({"content": "sure"})
+        told["choices"][0]["logprobs"] = LOGPROBS if request.json.get("logprobs") else None
+        return Answer([told], {"content": "sure"})
+    whole = last == "raw" or last.startswith("[")
+    return say([dump(request.json if whole else mirrored(request)).decode()])
+
+
+def mirrored(request: Received) -> Any:
+    calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
+    names = {call["id"]: call["function"]["name"] for call in calls}
+    messages = [[m["role"], m.get("content"), names.get(m.get("tool_call_id"))] for m in request.messages]
+    rest = {k: v for k, v in request.json.items() if k in SHOWN}
+    return {"messages": messages, "arguments": [call["function"]["arguments"] for call in calls], **rest}
+
+
+def vectors(asked: Json) -> Json:
+    packed = base64.b64encode(struct.pack("<3f", *VECTOR)).decode()
+    vector = packed if asked.get("encoding_format") == "base64" else VECTOR
+    texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
+    data = [{"object": "embedding", "index": n, "embedding": vector} for n in range(len(texts))]
+    usage = {"prompt_tokens": 2, "total_tokens": 2}
+    return {"object": "list", "data": data, "model": asked["model"], "usage": usage}
