@@ -37,8 +37,8 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(addprefix --with ,$(PEERS)) $(ARGS)
 
-eval:
-	@echo "eval: will ask the real models fixed questions and score tool calls and answers; no cases exist yet"
+eval: $(VENV)/.dev
+	@RIGHTSEAT_MUTATIONS=$${RIGHTSEAT_MUTATIONS:-20000} $(BIN)/python -m tests.fuzz
 
 fmt: $(VENV)/.dev
 	@$(BIN)/ruff check --fix-only --quiet .

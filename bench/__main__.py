@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench import page
-from bench.machine import about
+from bench.machine import Neighbours, about
 from bench.peers import Peer, all_peers
 from bench.rows import Row, table
 from bench.scenarios import Scenario, all_scenarios
@@ -77,6 +77,7 @@ def main() -> int:
     wanted = asked.scenario or [s.name for s in scenarios.values() if s.short or not asked.short]
     # A run that fails must not leave the figures of an older one.
     RESULTS.unlink(missing_ok=True)
+    neighbours = Neighbours()
     try:
         peers = choose(asked.peer, asked.foreign)
         rows = asyncio.run(measure(peers, [scenarios[name] for name in wanted], short=asked.short))
@@ -86,9 +87,10 @@ def main() -> int:
     except DriverFailed as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
-    facts = about(peers)
+    facts = about(peers) | {"others' share of the CPU": neighbours.share()}
     save(rows, facts, short=asked.short)
     print(table(rows))
+    print("; ".join(f"{name} {value}" for name, value in facts.items()))
     if asked.write:
         page.write(rows, facts)
     return 0 if all(row.good for row in rows) else 1

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import resource
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -45,3 +46,35 @@ def _processor() -> str:
     info = Path("/proc/cpuinfo")
     named = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
     return f"{platform.machine()} ({named[1]})" if named else platform.machine()
+
+
+class Neighbours:
+    """How much of the machine others used meanwhile: figures of a busy machine are to be read with care."""
+
+    def __init__(self) -> None:
+        self._before = _machine_seconds()
+        self._own = _own_seconds()
+
+    def share(self) -> str:
+        if self._before is None or (now := _machine_seconds()) is None:
+            return "unknown"
+        busy, total = (after - before for after, before in zip(now, self._before, strict=True))
+        others = max(0.0, busy - (_own_seconds() - self._own))
+        return f"{100 * others / max(total, 0.01):.0f} %"
+
+
+def _machine_seconds() -> tuple[float, float] | None:
+    """(busy, all) CPU seconds of all cores since it was started."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    ticks = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]]
+    # The fourth and fifth are idle time and waiting for disks.
+    idle, per_second = ticks[3] + ticks[4], os.sysconf("SC_CLK_TCK")
+    return (sum(ticks) - idle) / per_second, sum(ticks) / per_second
+
+
+def _own_seconds() -> float:
+    """Of this process and every descendant that has ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
+from time import monotonic
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ class Stream(asyncio.Protocol):
         if not self._parts and b" 200 " not in data[:16] and not self.done.done():
             self.done.set_exception(Wrong(f"answered {data[:500]!r}"))
         self._parts.append(data)
-        self._moments.append(time.monotonic())
+        self._moments.append(monotonic())
         if data.endswith(b"0\r\n\r\n") and not self.done.done():
             self.done.set_result(None)
 

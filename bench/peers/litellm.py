@@ -27,7 +27,7 @@ PEER = Peer(
     command=lambda upstream: [str(PYTHON), str(ROOT / "bench" / "launch_litellm.py"), upstream],
     env=lambda _upstream: {
         "LITELLM_MASTER_KEY": KEY,
-        # Nothing is fetched from outside, and no line is logged per request, as at ours.
+        # Nothing is fetched from outside; logging as its makers advise for production.
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
         "LITELLM_LOG": "ERROR",

@@ -4,8 +4,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.doors import AGUI, OPENAI
+from bench.machine import ROOT
 from bench.peers import Peer
 from tests.kit.server import executable
+
+# As LiteLLM is run in production: no line in the log per request.
+SERVE = (executable(), "serve", "--config", str(ROOT / "bench" / "rightseat.toml"))
 
 
 def _missing() -> str:
@@ -14,7 +18,7 @@ def _missing() -> str:
 
 PEER = Peer(
     name="rightseat",
-    command=lambda _upstream: [executable(), "serve", "--port", "0", "--model", "openai:bench"],
+    command=lambda _upstream: [*SERVE, "--port", "0", "--model", "openai:bench"],
     env=lambda upstream: {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"{upstream}/v1"},
     doors=(OPENAI, AGUI),
     cli=(executable(), "--version"),

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from rightseat.access import Visit
 from rightseat.auth import LOCAL, Authenticator
 from rightseat.door import REQUEST, Door, Request, Route
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.guard import Guard, Policy
+from rightseat.library import Runtime
+from rightseat.nearest import nearest
 from rightseat.openapi import described
 from rightseat.operations import operations
 from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
-from rightseat.runtime import Runtime
 
 Scope = dict[str, Any]
+NOWHERE = "(none)"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Settings(Policy, Protocol):
+    """The part of the [server] table that the application itself reads."""
+
+    @property
+    def access_log(self) -> bool: ...
+    @property
+    def metrics(self) -> str: ...
 
 
 class App:
     def __init__(
         self,
         runtime: Runtime,
-        settings: Policy,
+        settings: Settings,
         doors: Sequence[Door],
         *,
         authenticate: Authenticator | None = None,
@@ -36,14 +47,15 @@ class App:
     ) -> None:
         self.runtime = runtime
         self.guard = Guard(settings)
+        self.access_log = settings.access_log
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
-        every = [operations(lambda: self.ready, doors), *doors]
+        every = [operations(lambda: self.runtime, doors, metrics=settings.metrics), *doors]
         self.table = Table([*every, described(every)])
 
     @property
     def ready(self) -> bool:
-        return not self.runtime.draining
+        return self.runtime.ready
 
     def swap(self, runtime: Runtime) -> None:
         """New requests get this runtime; running ones keep theirs."""
@@ -61,31 +73,48 @@ class App:
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         REQUEST.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
-        door = self.table.door(path_of(scope))
+        door, path = self.table.place(path_of(scope))
+        visit = Visit(send, scope["method"], path)
         try:
+            try:
+                base = self.base(scope, headers, visit)
+                if scope["method"] == "OPTIONS":
+                    extra += self.guard.preflight(headers)
+                    reply = nothing()
+                else:
+                    body = has_body(scope["method"], headers)
+                    extra += self.guard.check_origin(headers, has_body=body)
+                    found = await self.request(scope, headers, receive, visit)
+                    if found is None:
+                        return
+                    route, request = found
+                    request = msgspec.structs.replace(request, id=request_id, base=base)
+                    reply = route.answer(request, self.runtime)
+            except RightseatError as error:
+                reply = door.refuse(error)
+            await pump(reply, receive, visit.send, pace=self.pace, headers=extra)
+        finally:
+            visit.end(self.runtime.meters, logged=self.access_log)
+
+    def base(self, scope: Scope, headers: dict[str, str], visit: Visit) -> str:
+        """Where this client finds us, once the Host is checked; a proxy of ours may tell another Host."""
+        seen = self.guard.proxies.see(peer(scope) or "", scope.get("scheme", "http"), headers)
+        visit.client = seen.client or "-"
+        if seen.host is None:
             self.guard.check_host([v.decode("latin-1") for n, v in scope["headers"] if n == b"host"])
-            if scope["method"] == "OPTIONS":
-                extra += self.guard.preflight(headers)
-                reply = nothing()
-            else:
-                body = has_body(scope["method"], headers)
-                extra += self.guard.check_origin(headers, has_body=body)
-                found = await self.request(scope, headers, request_id, receive)
-                if found is None:
-                    return
-                route, request = found
-                reply = route.answer(request, self.runtime)
-        except RightseatError as error:
-            reply = door.refuse(error)
-        await pump(reply, receive, send, pace=self.pace, headers=extra)
+        else:
+            self.guard.check_host([seen.host])
+            headers["host"] = seen.host
+        return self.guard.public_url or f"{seen.scheme}://{headers['host']}{scope.get('root_path', '')}"
 
     async def request(
-        self, scope: Scope, headers: dict[str, str], request_id: str, receive: Receive
+        self, scope: Scope, headers: dict[str, str], receive: Receive, visit: Visit
     ) -> tuple[Route, Request] | None:
         """The route and the request, read only after the caller is known; None when the client has left."""
         route, params = self.table.find(scope["method"], path_of(scope))
-        client = scope.get("client")
-        owner = LOCAL if route.open else await self.authenticate(headers, client[0] if client else None)
+        # The peer, whatever it forwards: who names a user must be the one that is connected.
+        owner = LOCAL if route.open else await self.authenticate(headers, peer(scope))
+        visit.owner = "open" if route.open else owner.name.partition(":")[0]
         body = await self.guard.body(headers, receive)
         if body is None:
             return None
@@ -96,7 +125,7 @@ class App:
             query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
             headers=headers,
             body=body,
-            id=request_id,
+            id="",
             owner=owner,
         )
 
@@ -108,9 +137,10 @@ class Table:
         self.doors = doors
         self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
 
-    def door(self, path: str) -> Door:
-        """The door that a path belongs to, for the shape of its errors; a stranger's path is the first's."""
-        return next((door for door, _, pattern in self.routes if pattern.fullmatch(path)), self.doors[0])
+    def place(self, path: str) -> tuple[Door, str]:
+        """The door and the route's path that a path belongs to; a stranger's path is the first door's."""
+        here = ((door, route.path) for door, route, pattern in self.routes if pattern.fullmatch(path))
+        return next(here, (self.doors[0], NOWHERE))
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         here = [(route, found) for _, route, pattern in self.routes if (found := pattern.fullmatch(path))]
@@ -121,8 +151,8 @@ class Table:
             allowed = ", ".join(sorted({route.method for route, _ in here}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.")
         known = [route.path for _, route, _ in self.routes]
-        near = difflib.get_close_matches(path, known, 1, 0.6)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        near = nearest(path, known)
+        hint = f" Did you mean {near}?" if near else ""
         raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
 
 
@@ -135,6 +165,11 @@ def path_of(scope: Scope) -> str:
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
+
+
+def peer(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -5,6 +5,7 @@ A door knows no model and no socket. It turns bytes into a Turn, runs it, and tu
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
@@ -125,7 +126,7 @@ async def whole(
 
 def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
     after = error.retry_after
-    return () if after is None else ((b"retry-after", str(max(1, round(after))).encode()),)
+    return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
 
 
 def decode(body: bytes, kind: type[T]) -> T:

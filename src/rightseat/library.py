@@ -67,7 +67,7 @@ class Runtime(Line):
             closers=closers,
         )
         names = {tool.name for assistant in listed for tool in assistant.tools}
-        # A run is a Responder too. Around it, a layer sees every end: deadlines, restarts, clients that leave.
+        # A run is a Responder too: around it, a layer also sees deadlines, restarts and clients that leave.
         count = counted(self.meters, self.responders, names)
         self._run = (tracing or Tracing()).layer(count(super().run))
 
@@ -78,19 +78,21 @@ class Runtime(Line):
 def watched(
     assistants: Iterable[Assistant], sources: Mapping[str, Source], meters: Meters, *, charge: bool
 ) -> list[Assistant]:
-    """The assistants with their models and tools under watch; a model that several share stays one."""
-    made: dict[int, Model] = {}
+    """The assistants with their models and tools under watch; what several share stays one."""
+    models: dict[int, Model] = {}
+    tools: dict[int, Tool] = {}
 
     def watch(model: Model, source: Source) -> Model:
-        if charge:
-            model = Charged(model, source)
-        return Traced(Counted(model, source, meters), source)
+        paid = Charged(model, source) if charge else model
+        return Traced(Counted(paid, source, meters), source)
 
     found = []
     for assistant in assistants:
         model = assistant.model
-        if id(model) not in made:
-            made[id(model)] = watch(model, sources.get(assistant.name) or source_of(model))
-        tools = tuple(map(traced_tool, assistant.tools))
-        found.append(replace(assistant, model=made[id(model)], tools=tools))
+        if id(model) not in models:
+            models[id(model)] = watch(model, sources.get(assistant.name) or source_of(model))
+        for tool in assistant.tools:
+            tools.setdefault(id(tool), traced_tool(tool))
+        mine = tuple(tools[id(tool)] for tool in assistant.tools)
+        found.append(replace(assistant, model=models[id(model)], tools=mine))
     return found

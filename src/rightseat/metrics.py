@@ -1,7 +1,7 @@
 """Numbers for operators: counted in plain dictionaries, written for Prometheus when somebody asks.
 
 Counting costs a dictionary look-up; the library that writes the text is loaded with the first scrape. Labels
-are names from the configuration and fixed words, never what a stranger sends, and there is a cap for the rest.
+are names from the configuration and fixed words, never what a stranger sends; for the rest there is a cap.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from rightseat import __version__
 from rightseat.door import Door, Request, Route, whole
 from rightseat.errors import CallerError, RightseatError, Unauthorized
 from rightseat.pump import Reply
@@ -26,15 +26,15 @@ def described(doors: Sequence[Door]) -> Door:
     """The door that serves the document; its errors are the first door's."""
 
     def answer(request: Request, host: object) -> Reply:
-        return page((*doors, ours))
+        return page((*doors, ours), request.base)
 
     route = Route("GET", PATH, answer, open=True, summary="This document")
     ours = Door("openapi", (route,), doors[0].refuse, lambda base: f"{base}{PATH}")
     return ours
 
 
-async def page(doors: Sequence[Door]) -> Reply:
-    body = msgspec.json.encode(await document(doors))
+async def page(doors: Sequence[Door], base: str) -> Reply:
+    body = msgspec.json.encode({**await document(doors), "servers": [{"url": base or "/"}]})
     async for part in whole(200, body):
         yield part
 
@@ -52,7 +52,7 @@ async def document(doors: Sequence[Door]) -> dict[str, Any]:
             paths.setdefault(route.path, {})[route.method.lower()] = found
     return {
         "openapi": "3.1.0",
-        "info": {"title": "rightseat", "version": __version__, "license": {"name": "Apache-2.0"}},
+        "info": {"title": "rightseat", "version": version("rightseat"), "license": {"name": "Apache-2.0"}},
         "paths": paths,
         "components": {"schemas": portable(schemas), "securitySchemes": SCHEMES},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -39,9 +40,9 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
         return whole(200, b'{"ready":true}') if runtime().ready else whole(503, b'{"ready":false}')
 
     async def numbers(request: Request, host: object) -> Reply:
-        # In a thread, because the first time it loads the library that writes them.
-        text = await asyncio.to_thread(runtime().meters.text)
-        async for part in whole(200, text, kind=CONTENT_TYPE):
+        # The first time this loads a library, for which no answer should stand still.
+        await asyncio.to_thread(importlib.import_module, "prometheus_client")
+        async for part in whole(200, runtime().meters.text(), kind=CONTENT_TYPE):
             yield part
 
     pages = {"/": index, "/health": health, "/ready": readiness}

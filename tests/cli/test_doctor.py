@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import socket
+import subprocess
+import sys
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -188,6 +192,20 @@ def test_json_and_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "✗ config" in said
     assert "→ " in said
     assert "1 broken" in said
+
+
+def test_a_terminal_without_check_marks(folder: Path) -> None:
+    (folder / "rightseat.toml").write_text(DEMO)
+    line = [sys.executable, "-m", "rightseat", "doctor"]
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "? Python" in done.stdout
+
+
+def test_every_extra_of_the_project_is_looked_at() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(setup.EXTRAS) == set(setup.MODULES) == set(project["optional-dependencies"])
 
 
 def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:

@@ -107,7 +107,7 @@ async def test_sigterm_with_nothing_to_do_is_quick() -> None:
         await idle.head()
         server.signal(signal.SIGTERM)
         assert await server.exited(5) == 0
-    assert server.stderr == ""
+    assert server.complaints == []
 
 
 async def test_sighup_disturbs_nobody() -> None:

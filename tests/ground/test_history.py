@@ -163,7 +163,7 @@ def test_no_hole_in_the_middle() -> None:
 
 def test_what_cannot_fit_is_refused_with_numbers() -> None:
     spec = ToolSpec("f", "d" * 400, {})
-    with pytest.raises(ContextTooLong, match=r"reads 100 tokens; .* about 101 .* about 6\b") as caught:
+    with pytest.raises(ContextTooLong, match=r"room for 100 tokens; .* about 101 .* about 6\b") as caught:
         fitted([said("user", "words ok")], [spec], 100)
     assert caught.value.code == "context_too_long"
 

@@ -62,7 +62,14 @@ class House:
 async def serving(app: Any) -> AsyncIterator[str]:
     """Any ASGI app behind the protocol that `rightseat serve` uses; gives its URL."""
     config = uvicorn.Config(
-        app, port=0, log_config=None, access_log=False, ws="none", lifespan="off", http=Protocol
+        app,
+        port=0,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        lifespan="off",
+        http=Protocol,
+        proxy_headers=False,
     )
     server = uvicorn.Server(config)
     config.load()

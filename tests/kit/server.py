@@ -212,6 +212,11 @@ class Server:
     def stderr(self) -> str:
         return self._read("stderr")
 
+    @property
+    def complaints(self) -> list[str]:
+        """What it said beside one line for each request."""
+        return [line for line in self.stderr.splitlines() if " rightseat.access " not in line]
+
     def _read(self, name: str) -> str:
         file = self.folder / name
         return file.read_text(errors="replace") if file.exists() else self._last_words.get(name, "")

@@ -1,14 +1,24 @@
 """The bench must be able to go red: on a figure over its limit, and on a token that is not there."""
 
+import asyncio
+import sys
+from pathlib import Path
+
 import pytest
 
+from bench import __main__ as command
+from bench import page
 from bench.doors import AGUI, OPENAI
-from bench.load import Order, find_order
-from bench.peers import all_peers
-from bench.rows import Row, table
-from bench.scenarios import all_scenarios
-from bench.streams import Stream, Wrong
-from bench.upstream import pieces
+from bench.judge import compared
+from bench.kept import Kept
+from bench.load import Order, Wrong, find_order
+from bench.machine import OWN_ENV
+from bench.peers import Peer, all_peers
+from bench.rows import Row, quantile, table
+from bench.scenarios import all_scenarios, soak
+from bench.streams import Stream, load, report
+from bench.upstream import batches, pieces
+from tests.kit.server import Server
 
 
 def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
@@ -49,5 +59,94 @@ async def test_an_error_status_ends_the_stream() -> None:
 
 
 def test_peers_and_scenarios_are_found() -> None:
-    assert {"splice", "rightseat"} <= all_peers().keys()
-    assert list(all_scenarios())[:3] == ["footprint", "paced", "disconnect"]
+    assert {"splice", "rightseat", "litellm"} <= all_peers().keys()
+    order = ["footprint", "paced", "disconnect", "rush", "brief", "crowd", "soak"]
+    assert list(all_scenarios()) == order
+    assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
+
+
+def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[str] = []
+    monkeypatch.setattr(command, "install", installed.append)
+    foreign = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    home = Peer("near", lambda _: [], (OPENAI,), ours=True)
+    monkeypatch.setattr(command, "all_peers", lambda: {"far": foreign, "near": home})
+    assert command.choose(None, []) == [home]
+    assert installed == []
+    assert command.choose(None, ["far"]) == [home, foreign]
+    assert installed == ["far-lock"]
+
+
+def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
+    ours = Peer("ours", lambda _: [], (OPENAI, AGUI), ours=True)
+    theirs = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    found = {"ours openai": [1.0, 2.0, 3.0], "ours agui": [9.0, 9.0, 9.0], "far": [10.0, 10.0, 60.0]}
+    [row] = compared([ours, theirs], "CPU", found, 0.1)
+    assert (row.peer, row.rounds, row.good) == ("ours openai ÷ far", [0.1, 0.2, 0.05], True)
+    [row] = compared([ours, theirs], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
+    assert not row.good
+    assert compared([ours], "CPU", found, 0.1) == []
+
+
+def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
+    file = tmp_path / "performance.md"
+    file.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    page.write([Row("m", "p", "MB", [81.0], limit=80)], {"on": "a day"}, file)
+    text = file.read_text()
+    assert text.startswith(f"before\n{page.BEGIN}\nMeasured: on a day.\n")
+    assert text.endswith(f"{page.END}\nafter\n")
+    assert "| m | p | MB | 81.0 | 81.0 |  | 80 | TOO MUCH |" in text
+    assert "old" not in text
+    file.write_text("no marks")
+    with pytest.raises(ValueError, match="lost the marks"):
+        page.write([], {}, file)
+
+
+def test_the_page_has_the_marks() -> None:
+    assert page.PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[2].count(page.END) == 1
+
+
+async def test_arrivals_are_those_of_the_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([1.0, 2.0, 3.0])
+    monkeypatch.setattr("bench.streams.monotonic", lambda: next(clock))
+    stream = Stream(b"")
+    made = pieces(5)
+    for data in (made[0], made[1] + made[2], made[3] + made[4]):
+        stream.data_received(data)
+    assert stream.arrivals(Order(0, 5, 1)) == [1.0, 2.0, 2.0, 3.0, 3.0]
+
+
+def test_quantiles() -> None:
+    assert quantile(range(200, 0, -1), 0.99) == 199
+    assert quantile([7.0], 0.5) == 7.0
+
+
+def test_full_speed_holds_the_same_bytes() -> None:
+    assert b"".join(batches(100)) == b"".join(pieces(100))
+
+
+async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
+    order, stream = Order(4, 6, 100, "cut"), Stream(b"")
+    for piece in pieces(6)[:3]:
+        stream.data_received(piece)
+    with pytest.raises(Wrong, match="a cut answer"):
+        soak._check_cut(stream, order)
+    stream.data_received(b'data: {"error":{}}\n\n')
+    soak._check_cut(stream, order)
+
+
+@pytest.mark.process
+async def test_the_upstream_keeps_every_order() -> None:
+    line = [sys.executable, "-m", "bench.upstream"]
+    async with asyncio.timeout(30), Server(command=line, env=OWN_ENV) as upstream:
+        await load(upstream.url, OPENAI, [Order(1, 5000, 0), Order(2, 3, 100, "timed")], "")
+        assert [len(moments) for moments in (await report(upstream.url, "/sent")).values()] == [3]
+        kept = await Kept.to(upstream.url)
+        order = Order(3, 5, 0)
+        for _ in range(2):
+            order.check(OPENAI.text(await kept.ask(OPENAI.request(order.prompt))))
+            order.check(OPENAI.whole_text(await kept.ask(OPENAI.request(order.prompt, streamed=False))))
+        with pytest.raises(Wrong, match="the connection ended"):
+            await kept.ask(OPENAI.request(Order(4, 6, 0, "cut").prompt))
+        kept.close()
+        assert await report(upstream.url, "/open") == 0

@@ -45,8 +45,8 @@ def test_options_and_constructor_agree() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_ulr": "x"}, "did you mean 'base_url'"),
-        ({"zzz": 1}, "it takes base_url, api_key"),
+        ({"base_ulr": "x"}, "Did you mean 'base_url'"),
+        ({"zzz": 1}, "Known: base_url, api_key"),
         ({"tries": "many"}, "tries"),
         ({"tries": 0}, "tries above 0"),
         ({"idle_timeout": -1}, "idle_timeout above 0"),

@@ -116,15 +116,15 @@ async def test_a_script_without_pace_lets_others_run() -> None:
         ("nonsense", "is not a script"),
         ("[]", "is not a script"),
         ('{"turns": 1}', "is not a script"),
-        ('{"turn": []}', "did you mean 'turns'"),
-        ('{"turns": [{"sya": "x"}]}', r"turns\[0\] does not know 'sya': did you mean 'say'"),
-        ('{"turns": [{"zzz": "x"}]}', "it takes when, say"),
-        ('{"turns": [{}, {"when": {"usr": "x"}}]}', r"turns\[1\].when .* did you mean 'user'"),
+        ('{"turn": []}', "Did you mean 'turns'"),
+        ('{"turns": [{"sya": "x"}]}', r"turns\[0\] does not know 'sya'. Did you mean 'say'"),
+        ('{"turns": [{"zzz": "x"}]}', "Known: when, say"),
+        ('{"turns": [{}, {"when": {"usr": "x"}}]}', r"turns\[1\].when .* Did you mean 'user'"),
         ('{"turns": [{"when": {"user": "("}}]}', "not a regular expression"),
         ('{"turns": [{"calls": [{"name": "x", "args": {}}]}]}', "calls does not know 'args'"),
-        ('{"turns": [{"usage": {"inputs": 1}}]}', "did you mean 'input'"),
-        ('{"turns": [{"finish": "stpo"}]}', "did you mean 'stop'"),
-        ('{"turns": [{"finish": "raise:upstream_bsy"}]}', "did you mean 'raise:upstream_busy'"),
+        ('{"turns": [{"usage": {"inputs": 1}}]}', "Did you mean 'input'"),
+        ('{"turns": [{"finish": "stpo"}]}', "Did you mean 'stop'"),
+        ('{"turns": [{"finish": "raise:upstream_bsy"}]}', "Did you mean 'raise:upstream_busy'"),
         ('{"turns": [{"pace_ms": -1}]}', "pace_ms"),
         ('{"turns": [{"say": 1}]}', "is not a script"),
         ("[" * 200_000, "is not a script"),
@@ -142,7 +142,7 @@ async def test_a_script_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"pace": 1}, "did you mean 'pace_ms'"), ({"pace_ms": "x"}, "pace_ms")]
+    ("options", "message"), [({"pace": 1}, "Did you mean 'pace_ms'"), ({"pace_ms": "x"}, "pace_ms")]
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

@@ -73,7 +73,8 @@ def install(name: str) -> None:
 def install_python(lock: Path, target: Path) -> None:
     venv.create(target, with_pip=True)
     python = target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5")
+    # A test imports a small part of it: that much is compiled then, and kept.
+    pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5", "--no-compile")
     retry((*pip, "--require-hashes", "-r", str(lock)))
 
 

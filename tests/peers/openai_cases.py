@@ -1,6 +1,8 @@
 """The cases of the two OpenAI clients: what is the same for both, as tables, and how a test looks at them."""
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.peers.rig import Seen
@@ -46,6 +48,12 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     ),
     "bad_request": ("BadRequestError", 400, "invalid_request", "temperature: Expected"),
     "no_such_route": ("NotFoundError", 404, "not_found", "There is nothing at '/v1/moderations'."),
+    "dawdled": ("APIStatusError", 408, "request_timeout", "The body did not arrive within 0.5 s."),
+    "large": ("APIStatusError", 413, "too_large", "The body is larger than 1000000 bytes."),
+    "not_json": ("APIStatusError", 415, "not_json", "Send the body with `Content-Type: application/json`."),
+    "broken": ("InternalServerError", 500, "internal", "The script says that the model fails here."),
+    "overloaded": ("InternalServerError", 503, "upstream_overloaded", "is overloaded: try later."),
+    "timed_out": ("InternalServerError", 504, "upstream_timeout", "did not begin to answer within 0.3 s"),
 }
 """Failures before the first word, the same in both modes."""
 
@@ -55,6 +63,11 @@ BROKEN: dict[str, tuple[str, int, str, str]] = {
     "error_midway": ("InternalServerError", 503, "upstream_overloaded", "overloaded"),
 }
 """Failures after the first words: a status for who waits for the whole, an error in the stream for others."""
+
+SENT: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("options.json").read_text("utf-8"))
+"""Options of a request by the name of a case; the model answers with what reached it."""
+PARSED = ("parsed", "parsed_refusal", "parsed_length", "parsed_unfit")
+OPTIONS = (*SENT, *PARSED, "parts", "several", "probable", "completion", "names", "any_name")
 
 TALKS = (
     *SAID,
@@ -76,8 +89,16 @@ MODES = ("stream", "whole")
 
 
 def cases(client: str) -> tuple[str, ...]:
-    names = (*TALKS, *CALLS, *OTHERS, "leave_waiting", *(RUNNER if client == NODE else ()))
-    once = ("chunks", "models", "leave", *(("keep_alive",) if client == PYTHON else ()))
+    names = (*TALKS, *CALLS, *OTHERS, *OPTIONS, "leave_waiting", *(RUNNER if client == NODE else ()))
+    once = (
+        "chunks",
+        "models",
+        "counted",
+        "embeddings",
+        "speech",
+        "leave",
+        *(("keep_alive",) if client == PYTHON else ()),
+    )
     return (*(f"{name} {mode}" for name in names for mode in MODES), *(f"{name} stream" for name in once))
 
 

@@ -101,7 +101,8 @@ class Seen:
 
 def command(name: str) -> list[str]:
     home = PLACE / name
-    if (driver := HERE / name / "drive.py").is_file():
+    # No two of them have one name: folders with a dash are no packages, so the type checker sees only names.
+    for driver in (HERE / name).glob("drive*.py"):
         return [str(home / "bin" / "python"), str(driver)]
     # Node looks for packages beside the program, not where it was started.
     for program in (HERE / name).glob("*.mjs"):

@@ -121,11 +121,6 @@ def test_keep_alives_were_among_what_the_client_read(once: Peer) -> None:
     assert once.turns("keep_alive")[0]["comments"] > 0
 
 
-def test_models(once: Peer) -> None:
-    names = ["default", "mirror", "faulty", "limping", "endless"]
-    assert once.turns("models") == [{"id": name, "object": "model"} for name in names]
-
-
 def test_leaving_closes_the_upstream(peer: Peer) -> None:
     ended = "CancelledError" if peer.name == PYTHON else "APIUserAbortError"
     assert peer.turns("leave_waiting") == [{"ended": ended}]

@@ -35,7 +35,9 @@ def test_wrong_call_is_told_to_the_model_and_never_handed_out(peer: Peer, case: 
 
 def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> None:
     kind, status, code, message = expected
-    assert (turn["class"], turn["status"], turn["code"]) == (kind, status, code)
+    # The npm client has no class of its own for a status that it does not know.
+    assert turn["class"] in (kind, "APIError" if kind == "APIStatusError" else kind)
+    assert (turn["status"], turn["code"]) == (status, code)
     assert message in turn["message"]
     assert turn["request"], "the request's id is what a user can quote"
     assert CANARY not in json.dumps(turn)
@@ -105,8 +107,8 @@ def test_another_owner_cannot_answer(peer: Peer) -> None:
     assert peer.booked("stranger") == 1
 
 
-def test_a_named_thread_needs_no_history(peer: Peer) -> None:
-    assert peer.contents("threaded")[1] == "Hello Ada."
+def test_a_named_thread_needs_only_the_question_and_its_answer(peer: Peer) -> None:
+    assert peer.contents("threaded")[1::2] == ["Hello Ada.", f"{ECHO}Ada"]
 
 
 def test_refusal(peer: Peer) -> None:

@@ -18,9 +18,11 @@ def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> li
     """The card's lines as (label, text); an empty label goes on from the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
     card = [("model", spec), ("", choice.why)]
+    # What clients are told is where they find us; health is asked from here.
+    public = config.server.public_url.rstrip("/") or base
     for door in doors:
         asked = next((route.path for route in door.routes if route.method == "POST"), "/")
-        card += [(door.name, base + asked), ("", door.hint(base))]
+        card += [(door.name, public + asked), ("", door.hint(public))]
     card.append(("health", f"{base}/health   {base}/ready"))
     where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
     card += [("config", where), ("keys", _auth(config))]

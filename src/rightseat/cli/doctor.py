@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,7 +24,10 @@ from rightseat.streams import closing
 
 def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
     """The exit code: 1 when something is broken."""
-    log.configure("console", "error")
+    log.configure("console", "warning")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that has no ✓ must not end the examination.
+        sys.stdout.reconfigure(errors="replace")
     given = secret(key)
     lines = asyncio.run(report(url, given, path, quiet=as_json))
     bad = sum(line.state == "broken" for line in lines)

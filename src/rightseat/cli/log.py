@@ -27,7 +27,7 @@ class Console(logging.Formatter):
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = {
+        line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -35,6 +35,7 @@ class JsonLines(logging.Formatter):
         }
         if request := REQUEST.get():
             line["request_id"] = request
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return mask(json.dumps(line))

@@ -13,8 +13,8 @@ from rightseat.auth import Authenticator
 from rightseat.cli.listen import protect
 from rightseat.config import Config
 from rightseat.guard import Guard
+from rightseat.library import Runtime
 from rightseat.pump import Pace
-from rightseat.runtime import Runtime
 from rightseat.tokens import Tokens, fetch
 
 log = logging.getLogger("rightseat.server")
@@ -63,9 +63,10 @@ class Service:
         # A key taken out of the file must stop working with the reload.
         self.app.authenticate = authenticate
         self.app.guard = Guard(config.server)
+        self.app.access_log = config.server.access_log
         self.app.pace = pace(config)
         if _fixed(config) != _fixed(self.config):
-            log.warning("host, port, header limits, grace and log take effect with the next start.")
+            log.warning("host, port, header limits, grace, log and metrics take effect with the next start.")
         # A request that already holds the old runtime may still be reading its body.
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
@@ -74,7 +75,7 @@ class Service:
     def _build(self) -> tuple[Config, Authenticator, Runtime]:
         config = self.reread()
         protect(config)
-        return config, authenticator(config), registry.runtime(config, store=self.app.runtime.store)
+        return config, authenticator(config), registry.runtime(config, before=self.app.runtime)
 
     async def close_retired(self) -> None:
         now = time.monotonic()
@@ -99,4 +100,4 @@ class Service:
 def _fixed(config: Config) -> tuple[object, ...]:
     server = config.server
     limits = (server.max_header_kb, server.header_timeout, server.grace)
-    return (server.host, server.port, *limits, server.log, server.log_level)
+    return (server.host, server.port, *limits, server.log, server.log_level, server.metrics)

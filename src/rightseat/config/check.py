@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.config.lines import Key
-from rightseat.config.problems import Problems, nearest
+from rightseat.config.problems import Problems
 from rightseat.config.settings import (
     AssistantSettings,
     AuthSettings,
@@ -24,6 +24,7 @@ from rightseat.config.settings import (
     ServerSettings,
 )
 from rightseat.errors import ConfigError
+from rightseat.nearest import nearest
 from rightseat.secret import Secret, is_reference, resolve
 
 S = TypeVar("S", bound=Struct)

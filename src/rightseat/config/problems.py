@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rightseat.config.lines import Key, line_of
+from rightseat.nearest import nearest
 
 _WORDS = {
     "str": "text",
@@ -20,11 +20,6 @@ _WORDS = {
     "array": "a list",
     "list": "a list",
 }
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return close[0] if close else None
 
 
 class Problems:

@@ -178,7 +178,7 @@ class ChatSpan:
 
 
 class ToolSpan:
-    """One call of a tool. It is the current span of the tool's own task, for whatever the tool itself calls."""
+    """One call of a tool, and the current span of the tool's own task, for whatever it calls itself."""
 
     def __init__(self, run: RunSpan, tool: Tool, args: dict[str, Any], call_id: str) -> None:
         attributes = {

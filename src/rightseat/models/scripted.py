@@ -19,7 +19,6 @@ stand for the last user text and the last tool result, also inside arguments. `u
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -31,6 +30,7 @@ from msgspec import Struct
 from rightseat.errors import ConfigError, Incomplete, RightseatError
 from rightseat.events import Usage
 from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.nearest import meant
 from rightseat.prompt import Prompt
 
 DEMO = Path(__file__).with_name("demo.json")
@@ -152,9 +152,7 @@ def _known(given: object, known: Iterable[str], place: str) -> None:
     known = tuple(known)
     for word in given if isinstance(given, Mapping | tuple) else ():
         if word not in known:
-            near = difflib.get_close_matches(word, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
-            raise ConfigError(f"{place} does not know {word!r}: {hint}", param=word)
+            raise ConfigError(f"{place} does not know {word!r}. {meant(word, known)}", param=word)
 
 
 def _errors() -> dict[str, type[RightseatError]]:

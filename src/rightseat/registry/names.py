@@ -12,8 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from rightseat.config.problems import nearest
 from rightseat.errors import ConfigError
+from rightseat.nearest import nearest
 from rightseat.prompt import Model
 from rightseat.secret import Secret
 

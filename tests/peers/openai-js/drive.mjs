@@ -4,8 +4,9 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import OpenAI from "openai";
+import { cases } from "./options.mjs";
 
-const url = process.argv[2];
+const [url, alone, table] = process.argv.slice(2);
 const about = new URL("./node_modules/openai/package.json", import.meta.url);
 const { version } = JSON.parse(readFileSync(about, "utf8"));
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -32,6 +33,8 @@ const seen = (completion) => {
   return {
     role: message.role,
     content: message.content,
+    choices: completion.choices.map((choice) => choice.message.content),
+    logprobs: completion.choices[0].logprobs ?? null,
     refusal: message.refusal,
     reasoning: message.reasoning_content ?? null,
     calls: (message.tool_calls ?? []).map((call) => ({
@@ -66,6 +69,16 @@ class Talk {
     this.messages = [];
     this.turns = [];
     this.options = {};
+    Object.assign(this, { alone, fault, tools: TOOLS });
+  }
+
+  // A call that should fail.
+  async attempt(call) {
+    try {
+      await call();
+    } catch (error) {
+      this.turns.push({ ...fault(error), done: [] });
+    }
   }
 
   say(text) {
@@ -198,10 +211,6 @@ async function chunks(talk) {
   for await (const chunk of stream) talk.turns.push(chunk.choices[0]);
 }
 
-async function models(talk) {
-  for await (const { id, object } of talk.client.models.list()) talk.turns.push({ id, object });
-}
-
 async function leave(talk) {
   const stream = await talk.client.chat.completions.create({
     model: "endless",
@@ -249,18 +258,14 @@ async function stranger(talk) {
   await talk.say("yes");
 }
 
-// A client that names its thread needs to post only what is new.
+// A client that names its thread may post less of it: the question and the answer, or only the answer.
 async function threaded(talk) {
   talk.client = talk.client.withOptions({ defaultHeaders: { "X-Thread-Id": talk.label.replace(" ", "-") } });
-  await talk.say("question");
-  talk.messages = [];
-  await talk.say("Ada");
-}
-
-async function noSuchRoute(talk) {
-  await talk.client.moderations.create({ input: "hello" }).catch((error) => {
-    talk.turns = [{ ...fault(error), done: [] }];
-  });
+  for (const kept of [1, 0]) {
+    await talk.say("question");
+    talk.messages = kept ? talk.messages.slice(-1) : [];
+    await talk.say("Ada");
+  }
 }
 
 const CASES = {
@@ -312,7 +317,7 @@ const CASES = {
     talk.options = { temperature: 9 };
     return talk.say("hello");
   },
-  no_such_route: noSuchRoute,
+  no_such_route: (talk) => talk.attempt(() => talk.client.moderations.create({ input: "hello" })),
   retried: (talk) => {
     talk.client = talk.client.withOptions({ maxRetries: 1 });
     return say(["limp {0}"], { model: "limping" })(talk);
@@ -322,9 +327,9 @@ const CASES = {
   runner_cut_held: runner("cut held"),
   runner_cut_shown: runner("cut shown"),
   chunks,
-  models,
   leave,
   leave_waiting: leaveWaiting,
+  ...cases(table),
 };
 
 console.log(JSON.stringify({ version }));

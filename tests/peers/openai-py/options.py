@@ -207,7 +207,7 @@ def cases(table: str) -> dict[str, Case]:
         "counted": counted,
         "parsed": parsed("person"),
         "parsed_refusal": parsed("refuse"),
-        "parsed_length": parsed("long"),
+        "parsed_length": parsed("person cut"),
         "parsed_unfit": parsed("hello"),
         "completion": completion,
         "models": models,

@@ -38,6 +38,7 @@ def read(request: Request, host: Host) -> Turn:
         thread=given.thread_id,
         run=given.run_id,
         owner=request.owner,
+        headers=request.trace,
     )
 
 

@@ -57,6 +57,7 @@ def read(request: Request, host: Host) -> Asked:
         output_schema=schema,
         settings=replace(settings(asked), extra=extra(asked) | passed),
         owner=request.owner,
+        headers=request.trace,
         run=request.id,
         shows_interrupts=False,
         conversation=header_id(request, "x-thread-id"),
@@ -84,6 +85,7 @@ def read_completion(request: Request, host: Host) -> Asked:
             assistant=name,
             settings=settings(asked),
             owner=request.owner,
+            headers=request.trace,
             run=request.id if number == 0 else f"{request.id}-{number}",
             shows_interrupts=False,
         )

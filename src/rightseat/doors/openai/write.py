@@ -87,7 +87,7 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
     kind = whole.TextChoice if asked.legacy else whole.ChatChoice
     choices: list[whole.Choice] = [kind(index) for index in range(len(asked.turns))]
     bodies: dict[int, object] = {}
-    usage: Usage | None = None
+    usage = Usage()
     async with closing(events):
         async for index, event in events:
             if isinstance(event, RunFailed):
@@ -96,12 +96,10 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
                 return
             if isinstance(event, RunFinished):
                 bodies[index] = choices[index].body(event)
-                if event.usage is not None:
-                    usage = event.usage + (usage or Usage())
+                usage += event.usage or Usage()
             else:
                 choices[index].see(event)
     body = heading(asked, streamed=False) | {"choices": [bodies[index] for index in sorted(bodies)]}
-    # Not told is not zero.
-    told = {} if usage is None else {"usage": usage_body(usage)}
-    async for part in in_one_piece(200, encode(body | told)):
+    # Also where nobody counted: clients (the `llm` command, for one) break on an answer without it.
+    async for part in in_one_piece(200, encode(body | {"usage": usage_body(usage)})):
         yield part

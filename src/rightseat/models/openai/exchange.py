@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 import aiohttp
@@ -62,7 +63,7 @@ class Exchange:
             self._source = _source(response.headers)
         except RightseatError as error:
             self._error = error
-        _tell_when_closed(response)
+        self._unsubscribe = _tell_when_closed(response)
         # Closing the response wakes the read that waits for it.
         self._watch = Watchdog(loop, deadline, idle, response.close)
 
@@ -131,6 +132,7 @@ class Exchange:
 
     def close(self) -> None:
         self._watch.stop()
+        self._unsubscribe()
         # Does nothing where the body was read to its end: that connection is back in the pool.
         self._response.close()
 
@@ -167,13 +169,16 @@ def _source(headers: Mapping[str, str]) -> Source:
     raise faults.garbled("neither an event stream nor JSON")
 
 
-def _tell_when_closed(response: aiohttp.ClientResponse) -> None:
-    """aiohttp closes the connection on a broken chunk but does not tell the reader, who would wait on."""
+def _tell_when_closed(response: aiohttp.ClientResponse) -> Callable[[], object]:
+    """aiohttp closes the connection on a broken chunk but does not tell the reader, who would wait on.
+
+    What it gives back must be called: a connection outlives its answers, and would hold on to each of them.
+    """
     content, connection = response.content, response.connection
     protocol = None if connection is None else connection.protocol
     closed = None if protocol is None else protocol.closed
     if closed is None:
-        return
+        return lambda: None
 
     def tell(done: asyncio.Future[None]) -> None:
         if not done.cancelled():
@@ -182,6 +187,7 @@ def _tell_when_closed(response: aiohttp.ClientResponse) -> None:
             content.set_exception(aiohttp.ClientPayloadError("the connection was closed in the answer"))
 
     closed.add_done_callback(tell)
+    return partial(closed.remove_done_callback, tell)
 
 
 def _remainder(content: aiohttp.StreamReader) -> bytes:

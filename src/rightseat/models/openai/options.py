@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +11,14 @@ from msgspec import Struct
 
 from rightseat.errors import ConfigError
 from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
+from rightseat.nearest import meant
 
 
 class Options(Struct, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
     """The server, up to and with `/v1`; else OPENAI_BASE_URL. A query in it goes along with each request."""
     api_key: str | None = None
-    """Sent as `Authorization: Bearer`; else OPENAI_API_KEY. Write `env:NAME` or `file:PATH`."""
+    """Sent as `Authorization: Bearer`. Else OPENAI_API_KEY, but only to OpenAI and OPENAI_BASE_URL."""
     headers: dict[str, str] = {}
     """Further headers of each request; a value may be a reference."""
     connect_timeout: float = 10
@@ -44,9 +44,8 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAI:
     keys = Options.__struct_fields__
     for key in options:
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(keys)}."
-            raise ConfigError(f"The model openai:{name} has no option {key!r}: {hint}", param=key)
+            hint = meant(key, keys)
+            raise ConfigError(f"The model openai:{name} has no option {key!r}. {hint}", param=key)
     given = {"base_url": os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, **options}
     # The environment's key belongs to the environment's server: it is not shown to any other.
     if "base_url" not in options or is_openai(str(options["base_url"])):

@@ -1,0 +1,49 @@
+"""A request as the log and the numbers tell of it: no query, no body, and of its owner only the kind."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable
+
+from rightseat.metrics import Meters
+from rightseat.pump import Message, Send
+
+log = logging.getLogger("rightseat.access")
+# Nothing was answered: the client had left.
+LEFT = 499
+
+
+class Visit:
+    """`path` is the route's, not the client's: what stands in its place may be anyone's secret."""
+
+    def __init__(self, send: Send, method: str, path: str) -> None:
+        self._send = send
+        self.method = method
+        self.path = path
+        self.status = LEFT
+        self.client = "-"
+        self.owner = "-"
+        self.began = time.perf_counter()
+
+    def send(self, message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        return self._send(message)
+
+    def end(self, meters: Meters, *, logged: bool) -> None:
+        meters.requests.add(self.path, str(self.status))
+        if logged and log.isEnabledFor(logging.INFO):
+            fields = self.fields()
+            log.info("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
+
+    def fields(self) -> dict[str, str | int | float]:
+        """By name; the console shows them in this order."""
+        return {
+            "method": self.method,
+            "path": self.path,
+            "status": self.status,
+            "ms": round((time.perf_counter() - self.began) * 1000, 1),
+            "owner": self.owner,
+            "client": self.client,
+        }

@@ -1,0 +1,81 @@
+"""The reference pages: written from the code, complete, and red when stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+
+from checks import reference
+from rightseat import errors
+from rightseat.cli import app
+from rightseat.config import settings
+
+
+def test_every_key_is_there() -> None:
+    page = reference.config_page()
+    kinds = [kind for _, kind, _ in reference.tables()]
+    assert {settings.ServerSettings, settings.JwtSettings, settings.AssistantSettings} <= set(kinds)
+    keys = {field.name for kind in kinds for field in msgspec.structs.fields(kind)} - {"options"}
+    assert [key for key in keys if f"| `{key}` |" not in page] == []
+    assert "| `port` | whole number, at least 0, at most 65535 | `7777` |" in page
+
+
+def test_every_command_is_there() -> None:
+    page = reference.cli_page()
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert f"\n## rightseat {command.callback.__name__}\n" in page
+    assert "--json" in page
+
+
+def test_every_error_is_there() -> None:
+    page = reference.errors_page()
+    kinds = [errors.RightseatError]
+    for kind in kinds:
+        kinds += [one for one in kind.__subclasses__() if one.__module__ == errors.__name__]
+        assert f"| `{kind.code}` | {kind.status} | {kind.fault} | " in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        (str, "text"),
+        (float | None, "number"),
+        (tuple[str, ...], "list of text"),
+        (dict[str, int], "table of whole number"),
+        (Literal["a", "b"], "`a` or `b`"),
+        (Annotated[int, msgspec.Meta(ge=1)], "whole number, at least 1"),
+        (settings.JwtSettings | None, "table"),
+        (Any, "any value"),
+    ],
+)
+def test_types_are_said_in_words(kind: Any, word: str) -> None:
+    assert reference.word(kind) == word
+
+
+def test_a_key_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "meanings", lambda kind, home: {"host": "Where."})
+    with pytest.raises(reference.Undocumented, match=r"ServerSettings\.port"):
+        reference.config_page()
+
+
+def test_an_error_outside_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "__doc__", "RightseatError 500 ours something")
+    with pytest.raises(reference.Undocumented, match="CallerError 400"):
+        reference.errors_page()
+
+
+def test_stale_pages_are_red_until_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reference, "FOLDER", tmp_path / "reference")
+    assert reference.main([]) == 1
+    assert "make reference" in capsys.readouterr().out
+    assert reference.main(["--write"]) == 0
+    assert reference.main([]) == 0
+    (tmp_path / "reference/cli.md").write_text("old")
+    assert reference.main([]) == 1
+    assert "cli.md" in capsys.readouterr().out

@@ -1,0 +1,132 @@
+"""The package of docs/extend.md: built, installed beside rightseat, found by its entry points, and asked."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import registry
+from rightseat.cli.doctor import report
+from rightseat.config import load
+from rightseat.continuation import Bound
+from rightseat.errors import ConfigError
+from rightseat.turn import Owner
+from tests.docs.test_docs import ROOT, blocks
+from tests.kit.client import Client
+from tests.kit.house import house, serving
+
+PAGE = ROOT / "docs/extend.md"
+NAME = "rightseat_parrot"
+
+
+def files() -> dict[str, str]:
+    """Each block that says which file it is."""
+    texts = [*blocks(PAGE, "toml"), *blocks(PAGE, "python")]
+    return {found[1]: text for text in texts if (found := re.match(r"# (\S+\.\w+)\n", text))}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pip has installed the page's package."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for name, text in files().items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8")
+    alone = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *alone, "--target", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(site))
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        del sys.modules[name]
+
+
+def parrot(folder: Path, options: str = "") -> Any:
+    file = folder / "rightseat.toml"
+    file.write_text(f'[server]\nport = 0\n[models.default]\nspec = "parrot:polly"\n{options}', "utf-8")
+    return registry.runtime(load(file, env={}), env={})
+
+
+async def said(url: str, path: str, body: object) -> tuple[int, bytes]:
+    async with Client(url) as client:
+        await client.post(path, body)
+        return (await client.head()).status, await client.body()
+
+
+def test_every_block_of_the_page_is_a_file_of_the_package() -> None:
+    assert len(files()) == len(blocks(PAGE, "toml")) + len(blocks(PAGE, "python"))
+
+
+@pytest.mark.usefixtures("installed")
+def test_every_module_loads() -> None:
+    names = [Path(name).stem for name in files() if name.endswith(".py") and "__init__" not in name]
+    assert sorted(names) == ["app", "door", "layer", "model", "store"]
+    for name in names:
+        importlib.import_module(f"{NAME}.{name}")
+
+
+@pytest.mark.usefixtures("installed")
+async def test_its_model_answers_at_every_door(tmp_path: Path) -> None:
+    hello = {"messages": [{"role": "user", "content": "hello there"}]}
+    async with house(parrot(tmp_path, 'tail = "rrr"')) as home:
+        assert b"hello there rrr" in (await said(home.url, "/v1/chat/completions", hello))[1]
+        assert (await said(home.url, "/plain", "hi"))[1] == b'"hi" rrr'
+        async with Client(home.url) as client:
+            await client.get("/openapi.json")
+            await client.head()
+            assert "/plain" in json.loads(await client.body())["paths"]
+
+
+@pytest.mark.usefixtures("installed")
+async def test_a_wrong_option_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no option 'tial': it takes tail"):
+        parrot(tmp_path, 'tial = "x"')
+
+
+@pytest.mark.usefixtures("installed")
+async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with house(parrot(tmp_path)) as home:
+        lines = await report(home.url, None, None, quiet=True)
+    assert {line.what: line.state for line in lines}["plain: say"] == "good"
+    assert [line for line in lines if line.state == "broken"] == []
+
+
+@pytest.mark.usefixtures("installed")
+async def test_its_store_gives_a_thing_once_and_to_its_owner() -> None:
+    store = registry.find("stores", "dictionary")()
+    bound = Bound("i1", "ask", "Where?")
+    await store.bind(Owner("a"), "c", bound)
+    assert await store.release(Owner("b"), "c") is None
+    assert await store.release(Owner("a"), "c") == bound
+    assert await store.release(Owner("a"), "c") is None
+    await store.remember(Owner("a"), {"call": "7"})
+    assert await store.recall(Owner("a"), ["call", "other"]) == {"call": "7"}
+    assert await store.recall(Owner("b"), ["call"]) == {}
+
+
+@pytest.mark.usefixtures("installed")
+async def test_its_app_has_the_layer_and_every_door() -> None:
+    app = importlib.import_module(f"{NAME}.app")
+    try:
+        async with serving(app.app) as url:
+            assert (await said(url, "/parrot/plain", "hi"))[1] == b'"hi" !'
+            shouted = {"messages": [{"role": "user", "content": "HELLO"}]}
+            status, body = await said(url, "/parrot/v1/chat/completions", shouted)
+            assert (status, b"do not shout" in body) == (400, True)
+    finally:
+        await app.runtime.close()

@@ -1,0 +1,94 @@
+"""One line for each request, and nothing in it that is nobody's business."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.auth import Authenticator
+from rightseat.cli.log import Console, JsonLines
+from rightseat.config import AuthSettings, ServerSettings
+from rightseat.door import REQUEST
+from rightseat.secret import Secret
+from tests.kit.client import Client
+from tests.kit.house import Lines, house, says
+
+KEYED = Authenticator(AuthSettings(keys={"alice": Secret("canary-key")}))
+CHAT = {"messages": [{"role": "user", "content": "canary-words"}]}
+
+
+class Written(logging.Handler):
+    """Every record as both formats write it, at the time it is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.json: list[dict[str, object]] = []
+        self.text: list[str] = []
+        self.requests: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.json.append(json.loads(JsonLines().format(record)))
+        self.text.append(Console().format(record))
+        self.requests.append(REQUEST.get())
+
+
+@pytest.fixture
+def lines() -> Iterator[Written]:
+    logger = logging.getLogger("rightseat.access")
+    handler = Written()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield handler
+    logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
+
+
+async def test_one_line_per_request(lines: Written) -> None:
+    settings = ServerSettings(port=0, trusted_proxies=("127.0.0.1",))
+    async with house(Runtime(model=Lines(says("canary-answer"))), settings, KEYED) as server:
+        for method, target, headers in (
+            ("POST", "/v1/chat/completions?token=canary-query", {"X-Api-Key": "canary-key"}),
+            ("POST", "/agui/canary-agent", {"X-Api-Key": "canary-key"}),
+            ("POST", "/v1/chat/completions", {"X-Api-Key": "canary-wrong"}),
+            ("GET", "/health", {"X-Forwarded-For": "203.0.113.7"}),
+            ("GET", "/canary-path", {}),
+        ):
+            async with Client(server.url) as client:
+                given = {"X-Request-Id": f"r-{len(lines.json)}", **headers}
+                await (client.post(target, CHAT, given) if method == "POST" else client.get(target, given))
+                await client.head()
+                await client.body()
+    keys = ("method", "path", "status", "owner", "client", "request_id", "level")
+    assert [tuple(line[key] for key in keys) for line in lines.json] == [
+        ("POST", "/v1/chat/completions", 200, "key", "127.0.0.1", "r-0", "info"),
+        ("POST", "/agui/{agent}", 404, "key", "127.0.0.1", "r-1", "info"),
+        ("POST", "/v1/chat/completions", 401, "-", "127.0.0.1", "r-2", "info"),
+        ("GET", "/health", 200, "open", "203.0.113.7", "r-3", "info"),
+        ("GET", "(none)", 404, "-", "127.0.0.1", "r-4", "info"),
+    ]
+    assert all(isinstance(line["ms"], float) and line["ms"] >= 0 for line in lines.json)
+    assert "[r-0] POST /v1/chat/completions 200" in lines.text[0]
+    assert "canary" not in json.dumps(lines.json) + "".join(lines.text)
+
+
+async def test_a_client_that_leaves_is_a_line_too(lines: Written) -> None:
+    async with house(Runtime(model=Lines())) as server:
+        async with Client(server.url) as client:
+            head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+            await client.send(head + b"{")
+        async with Client(server.url) as client:
+            await client.get("/health")
+            await client.head()
+            await client.body()
+    assert sorted(str(line["status"]) for line in lines.json) == ["200", "499"]
+
+
+async def test_it_can_be_switched_off(lines: Written) -> None:
+    quiet = ServerSettings(port=0, access_log=False)
+    async with house(Runtime(model=Lines()), quiet) as server, Client(server.url) as client:
+        await client.get("/health")
+        await client.head()
+        await client.body()
+    assert lines.json == []

@@ -1,0 +1,279 @@
+"""What each owner may use: over a limit, every door says so in its own shape, and when to come back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import Assistant, Owner, Runtime, Turn, said
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, load
+from rightseat.delegate import responder_tool
+from rightseat.errors import ConfigError, UpstreamRefused
+from rightseat.events import Event, RunFailed, RunFinished, TextDelta, Usage
+from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.layers.quota import DAY, Ledger, Quota, Quotas
+from rightseat.layers.source import Source
+from rightseat.prompt import Prompt
+from rightseat.registry import runtime
+from rightseat.secret import Secret
+from rightseat.streams import closing
+from tests.kit.client import Client
+from tests.kit.house import Lines, calls, house, says
+
+ALICE, BOB = Owner("key:alice"), Owner("key:bob")
+KEYED = Authenticator(AuthSettings(keys={"alice": Secret("key-a"), "bob": Secret("key-b")}))
+HI = (said("user", "hi"),)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Talker:
+    """A model that never runs out of lines."""
+
+    def __init__(self, *fragments: Fragment) -> None:
+        self.fragments = fragments or (Text("ok"), Finish("stop"))
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        for fragment in self.fragments:
+            yield fragment
+
+
+async def last(runtime: Runtime, owner: Owner = ALICE) -> Event:
+    return [event async for event in runtime.run(Turn(messages=HI, owner=owner))][-1]
+
+
+def made(model: Any = None, *, clock: Clock | None = None, **quota: float) -> Runtime:
+    return Runtime(
+        model=model or Talker(),
+        quotas=Quotas(Quota(**quota)),  # type: ignore[arg-type]
+        ledger=Ledger(clock or Clock()),
+        sources={"default": Source("test", "talker", 2.0, 10.0)},
+    )
+
+
+async def test_requests_a_minute_come_at_once_and_then_one_by_one() -> None:
+    clock = Clock()
+    kept = made(clock=clock, requests_per_minute=3)
+    assert [type(await last(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
+    refused = await last(kept)
+    assert isinstance(refused, RunFailed)
+    assert (refused.code, refused.status, refused.fault) == ("rate_limited", 429, "caller")
+    assert refused.retry_after == pytest.approx(20)
+    # Others are not held up, and coming back exactly when told to is early enough.
+    assert isinstance(await last(kept, BOB), RunFinished)
+    clock.now += refused.retry_after or 0
+    assert [type(await last(kept)) for _ in range(2)] == [RunFinished, RunFailed]
+    clock.now += 3600
+    assert [type(await last(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
+
+
+async def test_runs_at_the_same_time() -> None:
+    gate = asyncio.Event()
+
+    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Text("so")
+        await gate.wait()
+        yield Finish("stop")
+
+    kept = made(Lines(waits, says("b"), says("c")), concurrent_runs=1)
+    async with closing(kept.run(Turn(messages=HI, owner=ALICE))) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+        refused = await last(kept)
+        assert isinstance(refused, RunFailed)
+        assert (refused.code, refused.status, refused.retry_after) == ("too_many_runs", 429, 1)
+        assert isinstance(await last(kept, BOB), RunFinished)
+    # She left: the place is free again.
+    assert isinstance(await last(kept), RunFinished)
+
+
+async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> None:
+    clock = Clock()
+    # 100,000 × 2 + 50,000 × 10 per million = 0.70
+    kept = made(Talker(Text("a"), Used(Usage(100_000, 50_000)), Finish("stop")), clock=clock, spend_per_day=1)
+    assert [type(await last(kept)) for _ in range(2)] == [RunFinished] * 2
+    assert kept.ledger.account(ALICE).spent == pytest.approx(1.4)
+    clock.now += 3600
+    refused = await last(kept)
+    assert isinstance(refused, RunFailed)
+    assert (refused.code, refused.status, refused.retry_after) == ("spend_exceeded", 429, DAY - 3600)
+    assert isinstance(await last(kept, BOB), RunFinished)
+    clock.now += DAY - 3600
+    assert isinstance(await last(kept), RunFinished)
+    assert kept.ledger.account(ALICE).spent == pytest.approx(0.7)
+
+
+async def test_tokens_a_day() -> None:
+    kept = made(Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")), tokens_per_day=150)
+    assert [type(await last(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
+
+
+async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None:
+    async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
+        while True:
+            yield Text("four")
+
+    kept = made(Lines(endless, says("x" * 400)), tokens_per_day=10**9)
+    seen = 0
+    async with closing(kept.run(Turn(messages=HI, owner=ALICE))) as events:
+        async for event in events:
+            seen += isinstance(event, TextDelta)
+            if seen == 50:
+                break
+    assert kept.ledger.account(ALICE).tokens >= 50
+    await last(kept, BOB)
+    assert kept.ledger.account(BOB).tokens >= 100
+
+
+async def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
+    async def down(prompt: Prompt) -> AsyncIterator[Fragment]:
+        raise UpstreamRefused("Down.")
+        yield Text("")
+
+    kept = made(Lines(down), tokens_per_day=100)
+    assert isinstance(await last(kept), RunFailed)
+    assert kept.ledger.account(ALICE).tokens == 0
+
+
+async def test_an_assistant_called_by_another_is_the_same_request_but_costs() -> None:
+    spends = (Text("inner"), Used(Usage(1000, 0)), Finish("stop"))
+    inner = Runtime(model=Talker())
+    outer: Runtime
+
+    def helper(turn: Turn) -> AsyncIterator[Event]:
+        return outer.responders["helper"](turn)
+
+    asks = calls(("ask", '{"request":"x"}'))
+    outer = Runtime(
+        assistants=[
+            Assistant("default", Lines(asks, says("done")), tools=(responder_tool("ask", "", helper),)),
+            Assistant("helper", Talker(*spends)),
+        ],
+        quotas=Quotas(Quota(requests_per_minute=1, concurrent_runs=1, tokens_per_day=10**6)),
+        ledger=Ledger(Clock()),
+    )
+    assert isinstance(await last(outer), RunFinished)
+    assert outer.ledger.account(ALICE).tokens > 1000
+    assert outer.ledger.account(ALICE).running == 0
+    await inner.close()
+
+
+async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
+    """Each asks its model twice, the second time while the other's run was read last."""
+
+    class Twice:
+        async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+            if prompt.messages[-1].role == "user":
+                for fragment in calls(("nothing", "{}")):
+                    yield fragment
+            else:
+                yield Used(Usage(0, 1000))
+                yield Finish("stop")
+
+    kept = made(Twice(), tokens_per_day=10**6)
+    runs = [kept.run(Turn(messages=HI, owner=owner)) for owner in (ALICE, BOB)]
+    async with closing(runs[0]) as one, closing(runs[1]) as other:
+        async for _ in one:
+            await anext(other, None)
+        async for _ in other:
+            pass
+    assert [kept.ledger.account(owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
+
+
+async def test_owners_are_forgotten_but_never_one_with_a_run() -> None:
+    ledger = Ledger(Clock(), most=3)
+    ledger.account(Owner("busy")).running = 1
+    for number in range(10):
+        ledger.account(Owner(f"o{number}"))
+    assert list(ledger.accounts) == ["busy", "o8", "o9"]
+    ledger.account(Owner("o8"))
+    ledger.account(Owner("new"))
+    assert list(ledger.accounts) == ["busy", "o8", "new"]
+
+
+def test_without_limits_there_is_no_layer_and_nothing_is_kept() -> None:
+    assert not Quotas()
+    assert not Quotas(Quota(), {"alice": Quota()})
+    assert Quotas(Quota(), {"alice": Quota(concurrent_runs=1)})
+
+
+TOML = """
+[auth.keys]
+alice = "env:HOME"
+bob = "env:HOME"
+[models.main]
+spec = "scripted:demo"
+input_cost = 1
+output_cost = 2.5
+[limits]
+requests_per_minute = 1
+spend_per_day = 3
+[limits.owners.bob]
+requests_per_minute = 0
+[limits.owners."jwt:carol"]
+concurrent_runs = 2
+"""
+
+
+def config(tmp_path: Path, text: str) -> Any:
+    (tmp_path / "rightseat.toml").write_text(text)
+    return load(tmp_path / "rightseat.toml", env={})
+
+
+async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path: Path) -> None:
+    settings = config(tmp_path, TOML)
+    old = runtime(settings)
+    assert [type(await last(old)) for _ in range(2)] == [RunFinished, RunFailed]
+    assert [type(await last(old, BOB)) for _ in range(3)] == [RunFinished] * 3
+    new = runtime(settings, before=old)
+    assert isinstance(await last(new), RunFailed)
+    assert new.ledger.account(ALICE).spent == old.ledger.account(ALICE).spent > 0
+    # Carol's own table changes one thing; the rest is everyone's.
+    carol = Owner("jwt:carol")
+    assert [type(await last(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("owners.bob", "owners.alcie"), "limits.owners.alcie: there is no key of that name.*mean alice"),
+        (("output_cost = 2.5", ""), "nobody knows what the model main costs"),
+        (("input_cost = 1", "input_cost = -1"), "input_cost"),
+        (("requests_per_minute = 0", "requests_per_minit = 0"), "mean requests_per_minute"),
+    ],
+)
+def test_a_limit_that_cannot_work_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        runtime(config(tmp_path, TOML.replace(*change)))
+
+
+async def test_each_door_says_it_in_its_own_shape() -> None:
+    kept = made(requests_per_minute=1)
+    chat = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
+    key = {"X-Api-Key": "key-a"}
+    async with house(kept, authenticate=KEYED) as server:
+        heads, bodies = [], []
+        for target, body in (
+            ("/v1/chat/completions", chat),
+            ("/v1/chat/completions", chat),
+            ("/agui/default", chat),
+        ):
+            async with Client(server.url) as client:
+                await client.post(target, body, key)
+                heads.append(await client.head())
+                bodies.append((await client.body()).decode())
+    assert [head.status for head in heads] == [200, 429, 200]
+    assert heads[1].headers["retry-after"] == "60"
+    assert '"code":"rate_limited"' in bodies[1]
+    assert heads[1].headers["content-type"] == "application/json"
+    assert '"type":"RUN_ERROR"' in bodies[2]
+    assert '"code":"rate_limited"' in bodies[2]

@@ -1,0 +1,216 @@
+"""/metrics: what is counted, who may read it, and that no stranger's word becomes a label."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from rightseat import Runtime, Turn, said, tool
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, ServerSettings, load
+from rightseat.errors import UpstreamBusy
+from rightseat.events import Usage
+from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.metrics import BOUNDS, MOST, Counter, Histogram, Meters
+from rightseat.prompt import Prompt, ToolSpec
+from rightseat.registry import runtime
+from rightseat.runtime import Limits
+from rightseat.secret import Secret
+from rightseat.streams import closing
+from tests.kit.client import Client
+from tests.kit.house import Lines, calls, house, says
+
+SAID = {"messages": [{"role": "user", "content": "hi"}]}
+KEYED = Authenticator(AuthSettings(keys={"alice": Secret("key-of-alice")}))
+
+
+@tool
+async def double(number: int) -> int:
+    return number * 2
+
+
+@tool
+async def broken() -> str:
+    raise ValueError("no")
+
+
+def numbers(meters: Meters) -> dict[str, float]:
+    """What Prometheus's own reader makes of the text: `name{label,label}` → value, sorted by label."""
+    families = text_string_to_metric_families(meters.text().decode())
+    return {
+        f"{sample.name}{{{','.join(sample.labels.values())}}}": sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+async def run(runtime: Runtime, **turn: object) -> None:
+    given = {"messages": (said("user", "hi"),), **turn}
+    async with closing(runtime.run(Turn(**given))) as events:  # type: ignore[arg-type]
+        async for _ in events:
+            pass
+
+
+async def waiting(prompt: Prompt) -> AsyncIterator[Fragment]:
+    yield Text("so")
+    await asyncio.Event().wait()
+
+
+async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
+    raise UpstreamBusy("Busy.", retry_after=1)
+    yield Text("")
+
+
+async def test_a_run_is_counted_in_all_its_parts() -> None:
+    first = [*calls(("double", '{"number":2}'), ("broken", "{}"))[:-1], Used(Usage(10, 5)), Finish("calls")]
+    second: list[Fragment] = [Text("four"), Used(Usage(20, 1)), Finish("stop")]
+    house_ = Runtime(model=Lines(first, second), tools=[double, broken])
+    await run(house_)
+    found = numbers(house_.meters)
+    expected = {
+        "rightseat_runs_total{default,stop}": 1,
+        "rightseat_runs_active{}": 0,
+        "rightseat_run_seconds_count{default}": 1,
+        "rightseat_first_token_seconds_count{default}": 1,
+        "rightseat_model_calls_total{lines,ok}": 2,
+        "rightseat_model_call_seconds_count{lines}": 2,
+        "rightseat_tokens_total{input,lines}": 30,
+        "rightseat_tokens_total{output,lines}": 6,
+        "rightseat_tool_calls_total{ok,double}": 1,
+        "rightseat_tool_calls_total{failed,broken}": 1,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert not [name for name in found if "failures" in name]
+
+
+async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
+    late = Runtime(model=Lines(busy, waiting), limits=Limits(run_seconds=0.05))
+    await run(late)
+    await run(late)
+    late.draining = True
+    await run(late)
+    found = numbers(late.meters)
+    for code in ("upstream_busy", "deadline", "restarting"):
+        assert found[f"rightseat_run_failures_total{{default,{code}}}"] == 1
+    assert found["rightseat_runs_total{default,failed}"] == 3
+    assert found["rightseat_model_calls_total{lines,upstream_busy}"] == 1
+    # The deadline cancelled this one.
+    assert found["rightseat_model_calls_total{lines,left}"] == 1
+
+
+async def test_a_client_that_leaves_and_a_run_under_way() -> None:
+    left = Runtime(model=Lines(waiting))
+    async with closing(left.run(Turn(messages=(said("user", "hi"),)))) as events:
+        async for event in events:
+            if type(event).__name__ == "TextDelta":
+                break
+        assert numbers(left.meters)["rightseat_runs_active{}"] == 1
+    found = numbers(left.meters)
+    assert found["rightseat_runs_active{}"] == 0
+    assert found["rightseat_runs_total{default,left}"] == 1
+    assert found["rightseat_model_calls_total{lines,left}"] == 1
+
+
+async def test_no_label_is_what_a_client_or_a_model_makes_up() -> None:
+    model = Lines(calls(("canary_tool", "{}"), ("canary_unknown", "{}")), says("ok"))
+    kept = Runtime(model=model, tools=[double])
+    spec = ToolSpec("canary_tool", "", {"type": "object"})
+    await run(kept, tools=(spec,), thread="canary_thread", run="canary_run", conversation="canary_talk")
+    await run(kept, assistant="canary_assistant")
+    async with house(kept) as server:
+        for target in ("/canary_path", "/agui/canary_agent"):
+            async with Client(server.url) as client:
+                await client.post(target, SAID, {"X-Request-Id": "canary_request"})
+                assert (await client.head()).status == 404
+    text = kept.meters.text().decode()
+    assert "canary" not in text
+    found = numbers(kept.meters)
+    assert found["rightseat_tool_calls_total{client,(client)}"] == 1
+    assert found["rightseat_tool_calls_total{failed,(unknown)}"] == 1
+    assert found["rightseat_run_failures_total{(unknown),not_found}"] == 1
+    assert found["rightseat_requests_total{(none),404}"] == 1
+    assert found["rightseat_requests_total{/agui/{agent},404}"] == 1
+
+
+def test_labels_cannot_explode() -> None:
+    counter, histogram = Counter("c", "", "name"), Histogram("h", "", "name")
+    for number in range(MOST + 50):
+        counter.add(str(number))
+        histogram.see(1.0, str(number))
+    assert len(counter.values) == len(histogram.counts) == MOST + 1
+    assert counter.values[("(other)",)] == sum(histogram.counts[("(other)",)]) == 50
+    counter.add("0")
+    assert counter.values[("0",)] == 2
+
+
+def test_a_histogram_counts_each_value_in_its_bucket_and_all_above() -> None:
+    meters = Meters()
+    for seconds in (0.0, BOUNDS[0], BOUNDS[0] + 0.01, 10_000.0):
+        meters.run_seconds.see(seconds, "a")
+    found = numbers(meters)
+    buckets = {name: value for name, value in found.items() if "run_seconds_bucket" in name}
+    assert buckets[f"rightseat_run_seconds_bucket{{a,{BOUNDS[0]}}}"] == 2
+    assert buckets[f"rightseat_run_seconds_bucket{{a,{BOUNDS[1]}}}"] == 3
+    assert buckets["rightseat_run_seconds_bucket{a,600.0}"] == 3
+    assert buckets["rightseat_run_seconds_bucket{a,+Inf}"] == found["rightseat_run_seconds_count{a}"] == 4
+
+
+async def get(url: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
+    async with Client(url) as client:
+        await client.get("/metrics", headers)
+        head = await client.head()
+        return head.status, head.headers.get("content-type", ""), await client.body()
+
+
+@pytest.mark.parametrize(
+    ("mode", "without", "with_key"), [("key", 401, 200), ("open", 200, 200), ("off", 404, 404)]
+)
+async def test_who_may_read_it(mode: str, without: int, with_key: int) -> None:
+    settings = ServerSettings(port=0, metrics=mode)  # type: ignore[arg-type]
+    async with house(Runtime(model=Lines()), settings, KEYED) as server:
+        assert (await get(server.url, {}))[0] == without
+        status, kind, body = await get(server.url, {"X-Api-Key": "key-of-alice"})
+    assert status == with_key
+    if with_key == 200:
+        assert kind.startswith("text/plain; version=")
+        assert f'rightseat_requests_total{{route="/metrics",status="{without}"}} 1.0' in body.decode()
+
+
+async def test_refused_requests_are_counted_by_status() -> None:
+    kept = Runtime(model=Lines())
+    async with house(kept, ServerSettings(port=0, max_body_mb=0.0001), KEYED) as server:
+        for headers, body in (({}, SAID), ({"X-Api-Key": "key-of-alice"}, {"messages": ["x" * 1000]})):
+            async with Client(server.url) as client:
+                await client.post("/v1/chat/completions", body, headers)
+                await client.head()
+                await client.body()
+    found = numbers(kept.meters)
+    assert found["rightseat_requests_total{/v1/chat/completions,401}"] == 1
+    assert found["rightseat_requests_total{/v1/chat/completions,413}"] == 1
+
+
+async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -> None:
+    (tmp_path / "rightseat.toml").write_text('[models.main]\nspec = "scripted:demo"\n')
+    config = load(tmp_path / "rightseat.toml", env={})
+    old = runtime(config)
+    await run(old)
+    new = runtime(config, before=old)
+    await run(new)
+    assert numbers(new.meters)["rightseat_runs_total{default,stop}"] == 2
+    # A script is named by its file, not by where that stands.
+    assert numbers(new.meters)["rightseat_model_calls_total{demo,ok}"] == 2
+
+
+def test_starting_loads_neither_prometheus_nor_opentelemetry() -> None:
+    code = (
+        "import sys, rightseat.app, rightseat.registry.build\n"
+        "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.strip() == "[]"

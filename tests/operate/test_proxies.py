@@ -1,0 +1,182 @@
+"""Behind a proxy: whose headers count, what they change, and what clients are told."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.auth import Authenticator
+from rightseat.cli import card
+from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.errors import ConfigError
+from rightseat.proxy import Proxies, Seen
+from rightseat.registry import Choice, every
+from tests.kit.client import Client, Head, request
+from tests.kit.house import Lines, house, says
+
+HERE = ("127.0.0.1",)
+ELSEWHERE = ("10.9.9.9",)
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.mark.parametrize(
+    ("chain", "client"),
+    [
+        ("", "10.0.0.1"),
+        ("203.0.113.7", "203.0.113.7"),
+        # What stands left of a stranger's address is the stranger's own word.
+        ("1.2.3.4, 203.0.113.7", "203.0.113.7"),
+        ("1.2.3.4, 203.0.113.7, 10.0.0.2", "203.0.113.7"),
+        ("10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ("203.0.113.7:4711", "203.0.113.7"),
+        ("[2001:db8::1]:4711", "2001:db8::1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("1.2.3.4, unknown", "10.0.0.1"),
+        ("1.2.3.4, <script>, 10.0.0.2", "10.0.0.2"),
+    ],
+)
+def test_the_client_is_the_last_that_is_not_ours(chain: str, client: str) -> None:
+    proxies = Proxies(["10.0.0.0/8"])
+    assert proxies.see("10.0.0.1", "http", {"x-forwarded-for": chain}).client == client
+
+
+def test_a_strangers_headers_count_for_nothing() -> None:
+    headers = {"x-forwarded-for": "1.2.3.4", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example"}
+    for proxies in (Proxies(), Proxies(["10.0.0.0/8"])):
+        for peer in ("203.0.113.7", "", "not an address"):
+            assert proxies.see(peer, "http", headers) == Seen(peer, "http")
+
+
+def test_scheme_and_host_are_the_nearest_proxys() -> None:
+    headers = {"x-forwarded-proto": "http, HTTPS", "x-forwarded-host": "evil.example, app.example"}
+    assert Proxies(["::1", "10.0.0.1"]).see("::ffff:10.0.0.1", "http", headers) == Seen(
+        "::ffff:10.0.0.1", "https", "app.example"
+    )
+    crooked = Proxies(["::1"]).see("::1", "http", {"x-forwarded-proto": "javascript"})
+    assert crooked == Seen("::1", "http")
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"trusted_proxies: '300\.1\.1\.1' is not an address"):
+        Proxies(["300.1.1.1"])
+
+
+async def get(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> tuple[Head, str]:
+    async with Client(url) as client:
+        await client.send(request("GET", "/", headers=headers, host=host))
+        return await client.head(), (await client.body()).decode()
+
+
+FORWARDED = {"X-Forwarded-Host": "copilot.example", "X-Forwarded-Proto": "https"}
+
+
+@pytest.mark.parametrize(
+    ("trusted", "served", "status", "base"),
+    [
+        (HERE, ("copilot.example",), 200, "https://copilot.example"),
+        (HERE, (), 403, None),
+        (ELSEWHERE, ("copilot.example",), 200, "http://127.0.0.1"),
+        ((), (), 200, "http://127.0.0.1"),
+    ],
+)
+async def test_the_host_that_is_checked_and_linked(
+    trusted: tuple[str, ...], served: tuple[str, ...], status: int, base: str | None
+) -> None:
+    settings = ServerSettings(port=0, trusted_proxies=trusted, hosts=served)
+    async with house(Runtime(model=Lines()), settings) as server:
+        head, body = await get(server.url, FORWARDED)
+    assert head.status == status
+    assert base is None or f"export OPENAI_BASE_URL={base}/v1" in body
+
+
+async def test_a_trusted_proxy_does_not_excuse_a_crooked_host() -> None:
+    settings = ServerSettings(port=0, trusted_proxies=HERE)
+    async with house(Runtime(model=Lines()), settings) as server:
+        head, _ = await get(server.url, {"X-Forwarded-Host": "a b"})
+        assert head.status == 400
+        # Without the header the Host itself is checked, as ever.
+        head, _ = await get(server.url, {}, host="evil.example")
+        assert head.status == 403
+
+
+async def test_a_page_served_through_the_proxy_may_call() -> None:
+    settings = ServerSettings(port=0, trusted_proxies=HERE, hosts=("copilot.example",))
+    origin = {"Origin": "https://copilot.example"}
+    async with house(Runtime(model=Lines()), settings) as server:
+        assert (await get(server.url, {**FORWARDED, **origin}))[0].status == 200
+        assert (await get(server.url, origin))[0].status == 403
+
+
+async def test_links_are_the_public_url() -> None:
+    settings = ServerSettings(port=0, public_url="https://copilot.example/ai/")
+    async with house(Runtime(model=Lines()), settings) as server:
+        _, body = await get(server.url, {})
+    assert "export OPENAI_BASE_URL=https://copilot.example/ai/v1" in body
+    assert "127.0.0.1" not in body
+
+
+def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
+    config = Config(server=ServerSettings(public_url="https://copilot.example/"))
+    rows = card.rows(config, Choice("scripted:demo", "x"), "http://127.0.0.1:7777", every("doors"))
+    shown = dict(rows)
+    assert shown["openai"] == "https://copilot.example/v1/chat/completions"
+    assert shown["health"].startswith("http://127.0.0.1:7777/health")
+
+
+async def test_only_the_connected_proxy_names_a_user() -> None:
+    """X-Forwarded-For must not make anyone the proxy whose word is taken for who they are."""
+    auth = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))
+    settings = ServerSettings(port=0, trusted_proxies=HERE)
+    async with house(Runtime(model=Lines()), settings, auth) as server, Client(server.url) as client:
+        await client.post("/v1/chat/completions", CHAT, {"X-User": "root", "X-Forwarded-For": "10.0.0.5"})
+        assert (await client.head()).status == 401
+
+
+@pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
+async def test_proxies_are_told_not_to_hold_streams_back(target: str) -> None:
+    async with house(Runtime(model=Lines(says("ok")))) as server, Client(server.url) as client:
+        await client.post(target, {**CHAT, "stream": True})
+        head = await client.head()
+        assert head.headers["x-accel-buffering"] == "no"
+        assert head.headers["cache-control"] == "no-cache"
+        await client.body()
+
+
+PREFLIGHT = {
+    "Origin": "https://app.example",
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "content-type, x-api-key",
+}
+
+
+async def preflight(url: str, headers: Mapping[str, str]) -> Head:
+    async with Client(url) as client:
+        await client.send(request("OPTIONS", "/v1/chat/completions", headers=headers))
+        return await client.head()
+
+
+async def test_pages_are_let_in_by_configuration_and_only_those() -> None:
+    settings = ServerSettings(port=0, cors=("https://app.example/",))
+    keyed = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))
+    async with house(Runtime(model=Lines()), settings, keyed) as server:
+        allowed = await preflight(server.url, PREFLIGHT)
+        foreign = await preflight(server.url, {**PREFLIGHT, "Origin": "https://evil.example"})
+        inner = await preflight(server.url, {**PREFLIGHT, "Access-Control-Request-Private-Network": "true"})
+        async with Client(server.url) as client:
+            await client.post("/v1/chat/completions", CHAT, {"Origin": "https://app.example"})
+            refused = await client.head()
+    # A browser asks before it sends a key, so no key is needed for the question.
+    assert allowed.status == 204
+    assert allowed.headers["access-control-allow-origin"] == "https://app.example"
+    assert allowed.headers["access-control-allow-headers"] == "content-type, x-api-key"
+    assert "POST" in allowed.headers["access-control-allow-methods"]
+    assert allowed.headers["access-control-allow-credentials"] == "true"
+    assert "access-control-allow-private-network" not in allowed.headers
+    assert inner.headers["access-control-allow-private-network"] == "true"
+    assert foreign.status == 403
+    assert "access-control-allow-origin" not in foreign.headers
+    # An error must be readable to the page too, and say when to come back.
+    assert refused.status == 401
+    assert refused.headers["access-control-allow-origin"] == "https://app.example"
+    assert "retry-after" in refused.headers["access-control-expose-headers"]
+    assert refused.headers["vary"] == "Origin"

@@ -1,0 +1,304 @@
+"""OpenTelemetry spans, made by the real SDK and read back from memory."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from rightseat import Runtime, ToolContext, Turn, said, tool
+from rightseat.errors import UpstreamBusy
+from rightseat.events import Event, StepEnd, StepStart, TextDelta, Usage
+from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.layers.source import Source
+from rightseat.layers.tracing import RUN, Tracing
+from rightseat.prompt import Prompt, Settings
+from rightseat.streams import closing
+from rightseat.tools import Pause, Result, Tool
+from tests.kit.client import Client
+from tests.kit.house import Lines, calls, house, says
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+TRACE, SPAN = 0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331
+SOURCE = {"default": Source("openai", "gpt-test")}
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.memory = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.memory))
+
+    def tracing(self, *, content: bool = False) -> Tracing:
+        return Tracing(content=content, provider=self.provider)
+
+    @property
+    def spans(self) -> dict[str, ReadableSpan]:
+        """By name; each name once in these tests unless they look at `all`."""
+        return {span.name: span for span in self.all}
+
+    @property
+    def all(self) -> tuple[ReadableSpan, ...]:
+        return self.memory.get_finished_spans()
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@tool
+async def double(number: int) -> int:
+    # What a tool itself calls finds the tool's span as the current one.
+    trace.get_current_span().add_event("seen inside")
+    return number * 2
+
+
+async def stepping(args: dict[str, object], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    yield StepStart("look")
+    yield StepEnd("look")
+    yield StepStart("never ends")
+    yield Result("done")
+
+
+FLOW = Tool("flow", "", {"type": "object"}, stepping)
+
+
+async def drain(stream: AsyncIterator[Event]) -> None:
+    async with closing(stream) as events:
+        async for _ in events:
+            pass
+
+
+def turn(**more: object) -> Turn:
+    return Turn(**{"messages": (said("user", "hi secret"),), **more})  # type: ignore[arg-type]
+
+
+def parent_of(span: ReadableSpan) -> int | None:
+    return span.parent.span_id if span.parent else None
+
+
+def model() -> Lines:
+    first = [*calls(("double", '{"number":2}'))[:-1], Used(Usage(10, 5)), Finish("calls")]
+    return Lines(first, [Text("four"), Text("!"), Used(Usage(20, 1)), Finish("stop")])
+
+
+async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
+    runtime = Runtime(model=model(), tools=[double], sources=SOURCE, tracing=recorder.tracing())
+    settings = Settings(temperature=0.0, max_tokens=9, stop=("x",))
+    headers = {"traceparent": PARENT}
+    await drain(runtime.run(turn(headers=headers, thread="t-1", settings=settings)))
+    run, chat = recorder.spans["invoke_agent default"], recorder.spans["chat gpt-test"]
+    used = recorder.spans["execute_tool double"]
+    assert [span.name for span in recorder.all].count("chat gpt-test") == 2
+    # One trace, the caller's; all within the run.
+    assert run.context.trace_id == chat.context.trace_id == used.context.trace_id == TRACE
+    assert parent_of(run) == SPAN
+    assert parent_of(chat) == parent_of(used) == run.context.span_id
+    told = dict(run.attributes or {})
+    assert told.pop("gen_ai.response.time_to_first_chunk") > 0  # type: ignore[operator]
+    assert told == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "default",
+        "gen_ai.conversation.id": "t-1",
+        "gen_ai.usage.input_tokens": 30,
+        "gen_ai.usage.output_tokens": 6,
+        "gen_ai.response.finish_reasons": ("stop",),
+    }
+    last = dict(chat.attributes or {})
+    assert last.pop("gen_ai.response.time_to_first_chunk") > 0  # type: ignore[operator]
+    assert last == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-test",
+        "gen_ai.request.temperature": 0.0,
+        "gen_ai.request.max_tokens": 9,
+        "gen_ai.request.stop_sequences": ("x",),
+        "gen_ai.conversation.id": "t-1",
+        "gen_ai.usage.input_tokens": 20,
+        "gen_ai.usage.output_tokens": 1,
+        "gen_ai.response.finish_reasons": ("stop",),
+    }
+    tool_told = dict(used.attributes or {})
+    assert str(tool_told.pop("gen_ai.tool.call.id")).startswith("call_")
+    assert tool_told == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "double",
+        "gen_ai.tool.type": "function",
+        "gen_ai.conversation.id": "t-1",
+    }
+    assert [event.name for event in used.events] == ["seen inside"]
+    assert RUN.get() is None
+
+
+async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder) -> None:
+    runtime = Runtime(
+        model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], tracing=recorder.tracing()
+    )
+    await drain(runtime.run(turn()))
+    run = recorder.spans["invoke_agent default"]
+    for name in ("look", "never ends"):
+        step = recorder.spans[f"step {name}"]
+        assert (step.attributes or {})["rightseat.step.name"] == name
+        assert parent_of(step) == run.context.span_id
+        assert step.end_time is not None
+
+
+@pytest.mark.parametrize("content", [False, True])
+async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, content: bool) -> None:
+    runtime = Runtime(model=model(), tools=[double], tracing=recorder.tracing(content=content))
+    await drain(runtime.run(turn()))
+    text = json.dumps([dict(span.attributes or {}) for span in recorder.all])
+    assert ("hi secret" in text) is content
+    assert ("four!" in text) is content
+    assert ("gen_ai.tool.call.result" in text) is content
+    if content:
+        chat = [span for span in recorder.all if span.name.startswith("chat")][-1]
+        answer = json.loads(str((chat.attributes or {})["gen_ai.output.messages"]))
+        assert answer == [
+            {
+                "role": "assistant",
+                "parts": [{"type": "text", "content": "four!"}],
+                "finish_reason": "stop",
+            }
+        ]
+
+
+async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
+    async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
+        raise UpstreamBusy("Busy.")
+        yield Text("")
+
+    @tool
+    async def broken() -> str:
+        raise KeyError("x")
+
+    runtime = Runtime(
+        model=Lines(calls(("broken", "{}")), busy),
+        tools=[broken],
+        sources=SOURCE,
+        tracing=recorder.tracing(),
+    )
+    await drain(runtime.run(turn()))
+    found = {
+        span.name: (span.attributes or {}).get("error.type")
+        for span in recorder.all
+        if span.status.status_code is StatusCode.ERROR
+    }
+    assert found == {
+        "execute_tool broken": "KeyError",
+        "chat gpt-test": "upstream_busy",
+        "invoke_agent default": "upstream_busy",
+    }
+
+
+async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Recorder) -> None:
+    async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Text("so")
+        await asyncio.Event().wait()
+
+    runtime = Runtime(model=Lines(endless), sources=SOURCE, tracing=recorder.tracing())
+    async with closing(runtime.run(turn())) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+    assert set(recorder.spans) == {"chat gpt-test", "invoke_agent default"}
+    for span in recorder.all:
+        assert (span.attributes or {})["error.type"] == "cancelled"
+        assert span.status.status_code is StatusCode.UNSET
+
+
+async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder) -> None:
+    runtime = Runtime(model=Lines(says("a", "b"), says("a", "b")), sources=SOURCE, tracing=recorder.tracing())
+    runs = [runtime.run(turn(thread=name)) for name in ("one", "two")]
+    async with closing(runs[0]) as one, closing(runs[1]) as other:
+        async for _ in one:
+            await anext(other, None)
+        async for _ in other:
+            pass
+    agents = {
+        span.context.span_id: (span.attributes or {})["gen_ai.conversation.id"]
+        for span in recorder.all
+        if span.name.startswith("invoke_agent")
+    }
+    chats = [span for span in recorder.all if span.name.startswith("chat")]
+    assert len(chats) == len(agents) == 2
+    assert {parent_of(chat) for chat in chats} == set(agents)
+
+
+@pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
+async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Recorder, target: str) -> None:
+    lines = Lines(says("ok"), says("ok"))
+    runtime = Runtime(model=lines, tracing=recorder.tracing())
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    async with house(runtime) as server:
+        for headers in ({"traceparent": PARENT, "tracestate": "a=b"}, {"traceparent": "crooked"}):
+            async with Client(server.url) as client:
+                await client.post(target, body, headers)
+                assert (await client.head()).status == 200
+                await client.body()
+    first, second = (span for span in recorder.all if span.name.startswith("invoke_agent"))
+    assert (first.context.trace_id, parent_of(first)) == (TRACE, SPAN)
+    assert first.context.trace_state.get("a") == "b"
+    assert second.parent is None
+
+
+async def test_a_span_around_us_is_the_parent(recorder: Recorder) -> None:
+    runtime = Runtime(model=Lines(says("ok")), tracing=recorder.tracing())
+    with recorder.provider.get_tracer("app").start_as_current_span("server") as around:
+        await drain(runtime.run(turn(headers={"traceparent": PARENT})))
+    assert parent_of(recorder.spans["invoke_agent default"]) == around.get_span_context().span_id
+
+
+WHOLE = """
+import asyncio
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from rightseat import Turn, said
+from rightseat.config import Config
+from rightseat.registry import runtime
+
+memory = InMemorySpanExporter()
+made = runtime(Config(), env={})
+
+async def run():
+    async for _ in made.run(Turn(messages=(said("user", "hi"),))):
+        pass
+
+asyncio.run(run())
+assert not memory.get_finished_spans()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(memory))
+trace.set_tracer_provider(provider)
+asyncio.run(run())
+print(sorted(span.name for span in memory.get_finished_spans()))
+"""
+
+
+def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout == "['chat demo', 'invoke_agent default']\n", done.stderr
+
+
+async def test_without_an_sdk_nothing_is_made() -> None:
+    """This process has the API loaded but no provider of its own, as under a bare installation."""
+    assert Tracing().off
+    inside: list[object] = []
+
+    async def looks(prompt: Prompt) -> AsyncIterator[Fragment]:
+        inside.append(RUN.get())
+        yield Finish("stop")
+
+    await drain(Runtime(model=Lines(looks)).run(turn()))
+    assert inside == [None]

@@ -1,0 +1,117 @@
+"""Three requests that people have in their notes for such servers, pasted as they are."""
+
+import asyncio
+import json
+import shutil
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.server import Server
+
+pytestmark = pytest.mark.process
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+
+CURLS = Path(__file__).with_name("curls.sh")
+PLACE = "http://localhost:8080"
+ORIGIN = ' -H "Origin: http://localhost:3000"'
+JSON = '-H "Content-Type: application/json"'
+SCRIPT = {
+    "turns": [
+        {
+            "when": {"user": "San Francisco"},
+            "say": "One call for each city.",
+            "calls": [
+                {
+                    "name": "get_n_day_weather_forecast",
+                    "arguments": {"location": city, "format": "celsius", "num_days": 4},
+                }
+                for city in ("San Francisco, CA", "Glasgow")
+            ],
+        },
+        {
+            "when": {"user": "15315"},
+            "calls": [{"name": "eval_python", "arguments": {"expression": "15315*3/55"}}],
+        },
+        {"when": {}, "say": "You asked: {user}"},
+    ]
+}
+
+
+def lines() -> list[str]:
+    """Each command of the file with everything that follows it up to the next."""
+    return [f"curl{rest}".strip() for rest in CURLS.read_text("utf-8").split("\ncurl")[1:]]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps(SCRIPT), encoding="utf-8")
+    async with Server(model=f"scripted:{script}") as running:
+        yield running
+
+
+async def paste(line: str, server: Server) -> tuple[int, Any]:
+    """What the shell does with it; the status is asked for besides."""
+    assert PLACE in line
+    line = line.replace(PLACE, f"http://localhost:{server.port}")
+    process = await asyncio.create_subprocess_shell(
+        f"{line} -sS -w '\\n%{{http_code}}'", stdout=PIPE, stderr=PIPE
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 10)
+    assert (process.returncode, err) == (0, b"")
+    text, _, status = out.decode().rpartition("\n")
+    return int(status), json.loads(text)
+
+
+def calls(answer: Any) -> list[tuple[str, Any]]:
+    (choice,) = answer["choices"]
+    found = choice["message"].get("tool_calls") or []
+    assert all(isinstance(call["function"]["arguments"], str) for call in found)
+    return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
+
+
+@needs_curl
+async def test_the_weather_of_two_cities(server: Server) -> None:
+    status, answer = await paste(lines()[0], server)
+    assert (status, answer["model"], answer["object"]) == (200, "gpt-3.5-turbo", "chat.completion")
+    assert answer["choices"][0]["finish_reason"] == "tool_calls"
+    assert [(name, given["location"], given["num_days"]) for name, given in calls(answer)] == [
+        ("get_n_day_weather_forecast", "San Francisco, CA", 4),
+        ("get_n_day_weather_forecast", "Glasgow", 4),
+    ]
+
+
+@needs_curl
+async def test_no_model_and_no_content_type(server: Server) -> None:
+    status, answer = await paste(lines()[1], server)
+    assert (status, answer["model"]) == (200, "default")
+    assert calls(answer) == [("eval_python", {"expression": "15315*3/55"})]
+    status, answer = await paste(lines()[2], server)
+    assert (status, calls(answer)) == (200, [])
+    assert answer["choices"][0]["message"]["content"] == "You asked: What is life?"
+
+
+@needs_curl
+@pytest.mark.parametrize("number", [0, 1, 2])
+async def test_a_page_must_say_that_it_sends_json(server: Server, number: int) -> None:
+    line = lines()[number]
+    plain = line.replace(JSON, '-H "Content-Type: text/plain"')
+    status, answer = await paste(plain + ORIGIN, server)
+    assert (status, answer["error"]["code"], answer["error"]["type"]) == (
+        415,
+        "not_json",
+        "invalid_request_error",
+    )
+    status, _ = await paste(plain, server)
+    assert status == 200
+    said = line if JSON in line else f"{line} {JSON}"
+    status, _ = await paste(said + ORIGIN, server)
+    assert status == 200
+
+
+def test_there_are_three() -> None:
+    assert len(lines()) == 3

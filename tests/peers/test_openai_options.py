@@ -1,0 +1,143 @@
+"""Every option of a chat request, the smaller endpoints and the models' names, by the official clients.
+
+The programs are openai-py/options.py and openai-js/options.mjs; `plain` is a model whose answer is the
+request as it reached the model's server.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.peers.mirror import LOGPROBS, VECTOR
+from tests.peers.openai_cases import HELLO, SENT, Peer
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+
+OURS = {"model", "messages", "stream", "stream_options"}
+"""Fields of the request to the model's server that do not come from an option."""
+ARRIVES: dict[str, dict[str, Any]] = {
+    "choice_auto": {},  # what a server does anyway
+    "choice_none": {},  # the tools are left out: so no model can call one
+    "format_text": {},
+    "stop_one": {"stop": ["END"]},
+    "max_completion_tokens": {"max_tokens": 18},
+    "unknown": {},
+}
+"""What arrives where that is something else than what was sent."""
+
+
+def arrived(content: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(content or "")
+    assert found["model"] == "vendor/plain-1"
+    return found
+
+
+@pytest.mark.parametrize("case", SENT)
+def test_an_option_reaches_the_model_or_is_left_out(peer: Peer, case: str) -> None:
+    (turn,) = peer.turns(case)
+    sent = arrived(turn["content"])
+    given = {name: value for name, value in sent.items() if name not in OURS | {"tools"}}
+    # Compared as text: 1 and 1.0 are not the same to every server.
+    assert json.dumps(given, sort_keys=True) == json.dumps(ARRIVES.get(case, SENT[case]), sort_keys=True)
+    tools = [tool["function"]["name"] for tool in sent.get("tools", ())]
+    with_tools = {"tool_choice", "parallel_tool_calls"} & SENT[case].keys() and case != "choice_none"
+    assert tools == (["locate", "clock"] if with_tools else [])
+    assert (turn["finish"], turn["model"]) == ("stop", "plain")
+
+
+def test_images_and_files_arrive_as_sent(peer: Peer) -> None:
+    (message,) = arrived(peer.contents("parts")[0])["messages"]
+    text, picture, address, document, known = message["content"]
+    assert text == {"type": "text", "text": "What is this?"}
+    assert picture["image_url"] == {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}
+    assert address["image_url"] == {"url": "https://pictures.example/cat.png"}
+    assert document["file"] == {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
+    assert known["file"] == {"file_id": "file-1"}
+
+
+def test_several_choices_of_a_model_and_none_of_an_assistant(peer: Peer) -> None:
+    made, refused = peer.turns("several")
+    assert made["choices"] == ["sure", "sure", "sure"]
+    assert made["usage"] == [21, 9, 30]
+    assert (refused["class"], refused["status"], refused["param"]) == ("BadRequestError", 400, "n")
+
+
+def test_logprobs_come_back(peer: Peer) -> None:
+    (turn,) = peer.turns("probable")
+    (row,) = turn["logprobs"]["content"]
+    assert row == LOGPROBS["content"][0]
+
+
+def test_usage_is_streamed_when_asked_for(once: Peer) -> None:
+    asked, declined, silent = once.turns("counted")
+    assert asked == {"rows": [[0, 9]], "last": True}
+    assert declined == silent == {"rows": [], "last": False}
+
+
+def test_the_clients_own_parser(peer: Peer) -> None:
+    assert peer.turns("parsed") == [{"parsed": {"name": "Ada", "age": 36}, "refusal": None}]
+    assert peer.turns("parsed_refusal") == [{"parsed": None, "refusal": "I will not."}]
+    (cut,) = peer.turns("parsed_length")
+    assert cut["class"] == "LengthFinishReasonError"
+    (unfit,) = peer.turns("parsed_unfit")
+    assert (unfit["class"], unfit["status"], unfit["code"]) == ("InternalServerError", 502, "invalid_output")
+    assert "did not answer in the form that was asked for" in unfit["message"]
+
+
+def test_the_older_completions(peer: Peer) -> None:
+    said, several, refused = peer.turns("completion")
+    assert said == {"texts": [HELLO], "ends": ["stop"], "kinds": [["text_completion", "default"]]}
+    assert (several["texts"][0], several["ends"]) == ("sure", ["stop", "stop"])
+    sent = arrived(several["texts"][1])
+    assert sent["messages"] == [{"role": "user", "content": "raw"}]
+    assert (sent["max_tokens"], sent["stop"], sent["seed"], sent["temperature"]) == (5, ["x"], 3, 0)
+    assert (refused["class"], refused["status"], refused["param"]) == ("BadRequestError", 400, "echo")
+
+
+def test_models_are_listed_and_found(once: Peer) -> None:
+    *listed, one, missing = once.turns("models")
+    names = ["default", "mirror", "faulty", "limping", "endless", "script", "plain", "slow"]
+    assert listed == [{"id": name, "object": "model"} for name in names]
+    assert one == {"id": "mirror"}
+    assert (missing["class"], missing["status"], missing["code"]) == ("NotFoundError", 404, "not_found")
+    assert "Those that exist: default, mirror, faulty" in missing["message"]
+
+
+def test_embeddings(once: Peer) -> None:
+    by_itself, floats, packed, missing = once.turns("embeddings")
+    assert by_itself == floats == {"rows": [VECTOR, VECTOR], "model": "vendor/plain-1", "usage": 2}
+    assert packed["rows"] == ["AAAAPwAAgD8AAADA"] * 2
+    assert (missing["class"], missing["status"], missing["code"]) == (
+        "InternalServerError",
+        503,
+        "not_configured",
+    )
+
+
+def test_speech_is_not_configured(once: Peer) -> None:
+    (turn,) = once.turns("speech")
+    assert (turn["class"], turn["status"], turn["code"]) == ("InternalServerError", 503, "not_configured")
+    assert "Speech is not configured on this server" in turn["message"]
+
+
+def test_a_model_has_three_names_and_is_answered_by_the_one_used(peer: Peer) -> None:
+    turns = peer.turns("names")
+    assert [turn["model"] for turn in turns] == [
+        "plain",
+        "openai:vendor/plain-1",
+        "vendor/plain-1",
+        "default",
+    ]
+    mirrored = json.loads(turns[0]["content"])
+    assert mirrored["messages"] == [["user", "hello", None]]
+    assert [turn["content"] for turn in turns] == [turns[0]["content"]] * 3 + [HELLO]
+
+
+def test_one_model_answers_to_any_name(peer: Peer) -> None:
+    assert [(turn["model"], turn["content"]) for turn in peer.turns("any_name")] == [
+        ("gpt-3.5-turbo", HELLO),
+        ("whatever/x:y", HELLO),
+        ("default", HELLO),
+        ("default", HELLO),
+    ]

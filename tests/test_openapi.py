@@ -1,0 +1,138 @@
+"""The OpenAPI document: whole, valid, and true of the running server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, Config
+from rightseat.door import Door, Route, whole
+from rightseat.openapi import described, document
+from rightseat.registry import runtime
+from rightseat.secret import Secret
+from tests.kit.client import Client, request
+from tests.kit.house import House, house
+
+KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
+METHODS = {"get", "post", "put", "delete", "patch"}
+
+
+@pytest.fixture
+async def home() -> AsyncIterator[House]:
+    async with house(runtime(Config(), env={}), authenticate=KEYS) as made:
+        yield made
+
+
+async def ask(home: House, method: str, path: str, body: bytes = b"", key: str = "") -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with Client(home.url) as client:
+        await client.send(request(method, path, body, headers))
+        head = await client.head()
+        return head.status, json.loads(await client.body())
+
+
+async def served(home: House) -> Any:
+    status, found = await ask(home, "GET", "/openapi.json")
+    assert status == 200, "it needs no key"
+    return found
+
+
+def operations(found: Any) -> Iterator[tuple[str, str, Any]]:
+    for path, item in found["paths"].items():
+        for method, operation in item.items():
+            assert method in METHODS
+            yield path, method, operation
+
+
+def alone(found: Any, schema: Any) -> Any:
+    """A schema with everything that it refers to."""
+    together = json.dumps({"$defs": found["components"]["schemas"], **schema})
+    return json.loads(together.replace("#/components/schemas/", "#/$defs/"))
+
+
+async def test_every_route_is_in_it_and_nothing_else(home: House) -> None:
+    told = {(method.upper(), path) for path, method, _ in operations(await served(home))}
+    routes = {(route.method, route.path) for _, route, _ in home.app.table.routes}
+    assert told == routes
+    assert ("GET", "/openapi.json") in told
+
+
+async def test_its_form_is_that_of_openapi_3_1(home: House) -> None:
+    found = await served(home)
+    assert re.fullmatch(r"3\.1\.\d", found["openapi"])
+    assert {"title", "version"} <= found["info"].keys()
+    assert found["servers"] == [{"url": "http://127.0.0.1"}], "the Host that was asked for"
+    ids = [operation["operationId"] for _, _, operation in operations(found)]
+    assert len(ids) == len(set(ids))
+    for path, _, operation in operations(found):
+        assert path.startswith("/")
+        named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path" and p["required"]}
+        assert named == set(re.findall(r"\{(\w+)\}", path))
+        for code, response in operation["responses"].items():
+            assert re.fullmatch(r"\d{3}|default", code)
+            assert response["description"]
+        schemes = {name for way in operation["security"] for name in way}
+        assert schemes <= found["components"]["securitySchemes"].keys()
+    for name in found["components"]["schemas"]:
+        assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
+
+
+async def test_its_schemas_are_valid_and_their_references_lead_somewhere(home: House) -> None:
+    found = await served(home)
+    text = json.dumps(found)
+    for name in re.findall(r'"#/components/schemas/([^"]+)"', text):
+        assert name in found["components"]["schemas"]
+    for schema in found["components"]["schemas"].values():
+        jsonschema_rs.Draft202012Validator(alone(found, schema))
+    # JSON Schema's regular expressions have no \Z.
+    assert "\\\\Z" not in text
+
+
+async def test_the_doors_own_requests_fit(home: House) -> None:
+    found = await served(home)
+    fitted = 0
+    for door in home.app.table.doors:
+        for probe in (probe for probe in door.probes if probe.body):
+            path = probe.path if probe.path in found["paths"] else "/agui/{agent}"
+            schema = found["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            checker = jsonschema_rs.Draft202012Validator(alone(found, schema))
+            assert checker.is_valid(json.loads(probe.body)), probe.name
+            assert not checker.is_valid({"messages": 1})
+            fitted += 1
+    assert fitted >= 3
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/agui/default"])
+async def test_refusals_are_as_told(home: House, path: str) -> None:
+    found = await served(home)
+    told = found["paths"][path.replace("agui/default", "agui/{agent}")]["post"]["responses"]
+    for key, code, name in (("", 401, "401"), ("alices-own-key", 400, "default")):
+        status, body = await ask(home, "POST", path, b'{"messages": 1}', key)
+        assert status == code
+        schema = told[name]["content"]["application/json"]["schema"]
+        assert schema["required"], "an empty schema would let anything pass"
+        jsonschema_rs.Draft202012Validator(schema).validate(body)
+
+
+async def test_what_needs_a_key_says_so(home: House) -> None:
+    found = await served(home)
+    table = {(route.method.lower(), route.path): route.open for _, route, _ in home.app.table.routes}
+    for path, method, operation in operations(found):
+        assert (operation["security"] == []) == table[method, path]
+        assert ("401" in operation["responses"]) != table[method, path]
+
+
+async def test_a_foreign_door_is_in_it_too() -> None:
+    route = Route("DELETE", "/x/{a}/{b}", lambda request, host: whole(200, b""), summary="Away with it")
+    door = Door("mine", (route,), lambda error: whole(error.status, b'{"no": 1}'), lambda base: base)
+    found = await document([door, described([door])])
+    told = found["paths"]["/x/{a}/{b}"]["delete"]
+    assert told["summary"] == "Away with it"
+    assert [p["name"] for p in told["parameters"]] == ["a", "b"]
+    assert told["responses"]["401"]["content"]["application/json"]["example"] == {"no": 1}
