@@ -13,7 +13,7 @@ import pytest
 from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, Config
 from rightseat.door import Door, Route, whole
-from rightseat.openapi import described, document
+from rightseat.openapi import described, document, template
 from rightseat.registry import runtime
 from rightseat.secret import Secret
 from tests.kit.client import Client, request
@@ -58,7 +58,7 @@ def alone(found: Any, schema: Any) -> Any:
 
 async def test_every_route_is_in_it_and_nothing_else(home: House) -> None:
     told = {(method.upper(), path) for path, method, _ in operations(await served(home))}
-    routes = {(route.method, route.path) for _, route, _ in home.app.table.routes}
+    routes = {(route.method, template(route)) for _, route, _ in home.app.table.routes}
     assert told == routes
     assert ("GET", "/openapi.json") in told
 
@@ -122,7 +122,7 @@ async def test_refusals_are_as_told(home: House, path: str) -> None:
 
 async def test_what_needs_a_key_says_so(home: House) -> None:
     found = await served(home)
-    table = {(route.method.lower(), route.path): route.open for _, route, _ in home.app.table.routes}
+    table = {(route.method.lower(), template(route)): route.open for _, route, _ in home.app.table.routes}
     for path, method, operation in operations(found):
         assert (operation["security"] == []) == table[method, path]
         assert ("401" in operation["responses"]) != table[method, path]

@@ -92,6 +92,8 @@ class App:
                     reply = route.answer(request, self.runtime)
             except RightseatError as error:
                 reply = door.refuse(error)
+                if isinstance(error, MethodNotAllowed):
+                    extra += ((b"allow", error.allow.encode()),)
             await pump(reply, receive, visit.send, pace=self.pace, headers=extra)
         finally:
             visit.end(self.runtime.meters, logged=self.access_log)
@@ -138,9 +140,12 @@ class Table:
         self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
 
     def place(self, path: str) -> tuple[Door, str]:
-        """The door and the route's path that a path belongs to; a stranger's path is the first door's."""
+        """The door and the route's path that a path belongs to. An unknown one is for the door whose paths
+        begin alike: its client is who asks, and should be able to read the answer."""
         here = ((door, route.path) for door, route, pattern in self.routes if pattern.fullmatch(path))
-        return next(here, (self.doors[0], NOWHERE))
+        first = path.split("/")[1:2]
+        alike = ((door, NOWHERE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
+        return next(here, next(alike, (self.doors[0], NOWHERE)))
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         here = [(route, found) for _, route, pattern in self.routes if (found := pattern.fullmatch(path))]
@@ -149,7 +154,7 @@ class Table:
                 return route, found.groupdict()
         if here:
             allowed = ", ".join(sorted({route.method for route, _ in here}))
-            raise MethodNotAllowed(f"{path[:100]} takes {allowed}.")
+            raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
         known = [route.path for _, route, _ in self.routes]
         near = nearest(path, known)
         hint = f" Did you mean {near}?" if near else ""
@@ -157,7 +162,9 @@ class Table:
 
 
 def compiled(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+    """`{name}` is one segment of a path, `{name:path}` all that is left."""
+    whole = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.+)", re.escape(path))
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", whole))
 
 
 def path_of(scope: Scope) -> str:

@@ -81,6 +81,10 @@ class MethodNotAllowed(CallerError):
     status = 405
     code = "method_not_allowed"
 
+    def __init__(self, message: str, *, allow: str) -> None:
+        super().__init__(message)
+        self.allow = allow
+
 
 class RequestTimeout(CallerError):
     status = 408

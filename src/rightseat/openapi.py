@@ -49,7 +49,7 @@ async def document(doors: Sequence[Door]) -> dict[str, Any]:
         for route in door.routes:
             schema = shapes.get(route.body) if route.body else None
             found = operation(door, route, schema, errors)
-            paths.setdefault(route.path, {})[route.method.lower()] = found
+            paths.setdefault(template(route), {})[route.method.lower()] = found
     return {
         "openapi": "3.1.0",
         "info": {"title": "rightseat", "version": version("rightseat"), "license": {"name": "Apache-2.0"}},
@@ -62,7 +62,7 @@ def operation(
     door: Door, route: Route, schema: dict[str, Any] | None, errors: dict[int, Any]
 ) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "operationId": "_".join([door.name, route.method.lower(), *re.findall(r"\w+", route.path)]),
+        "operationId": "_".join([door.name, route.method.lower(), *re.findall(r"\w+", template(route))]),
         "tags": [door.name],
         "responses": {
             "200": {"description": "The answer", "content": answers(route)},
@@ -71,7 +71,7 @@ def operation(
     }
     if route.summary:
         made["summary"] = route.summary
-    if names := re.findall(r"\{(\w+)\}", route.path):
+    if names := re.findall(r"\{(\w+)\}", template(route)):
         made["parameters"] = [parameter(name) for name in names]
     if schema is not None:
         made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -130,3 +130,8 @@ def portable(schema: Any) -> Any:
             return [portable(item) for item in schema]
         case _:
             return schema
+
+
+def template(route: Route) -> str:
+    """The route's path as OpenAPI writes it: it has no word for a parameter of several segments."""
+    return route.path.replace(":path}", "}")

@@ -17,6 +17,8 @@ class ToolSpec(Struct, frozen=True):
     name: str
     description: str
     parameters: dict[str, Any]
+    strict: bool = False
+    """The client asks the vendor to enforce the schema."""
 
 
 class ToolChoice(Struct, frozen=True):

@@ -113,7 +113,7 @@ class Runtime:
         models = {id(assistant.model) for assistant in self.assistants.values()}
         if len(models) <= 1 and len(self.responders) == len(self.assistants):
             return None
-        known = ", ".join(dict.fromkeys((*self.responders, *self.aliases)))
+        known = ", ".join(self.responders)
         raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
 
     def assistant(self, name: str | None) -> Assistant | None:

@@ -120,6 +120,7 @@ class Tool:
     timeout: float | None = None
     function: Callable[..., Any] | None = None
     close: Callable[[], Awaitable[None]] | None = None
+    strict: bool = False
 
     @property
     def client(self) -> bool:
@@ -127,12 +128,12 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, self.parameters)
+        return ToolSpec(self.name, self.description, self.parameters, self.strict)
 
 
 def client_tool(spec: ToolSpec) -> Tool:
     """A tool that runs where the person is: in the browser, in OpenBB, in an OpenAI client's own program."""
-    return Tool(spec.name, spec.description, spec.parameters)
+    return Tool(spec.name, spec.description, spec.parameters, strict=spec.strict)
 
 
 def toolset(server: tuple[Tool, ...], client: tuple[ToolSpec, ...]) -> dict[str, Tool]:

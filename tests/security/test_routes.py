@@ -69,7 +69,7 @@ def table() -> Table:
 
 
 def path_of(route: Route) -> str:
-    return re.sub(r"\{\w+\}", "default", route.path)
+    return re.sub(r"\{\w+(:path)?\}", "default", route.path)
 
 
 def open_routes(table: Table) -> set[tuple[str, str]]:

@@ -42,6 +42,23 @@ class Refused(Exception):
         self.reason = reason
 
 
+class Reluctant:
+    """The transport as an answer sees it. One that ends before its request is read may not close at once:
+    unread bytes would turn the close into a reset, and the client would never see the answer."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.transport = protocol.transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+    def close(self) -> None:
+        # Then `on_response_complete` follows, and lingers.
+        if not self.protocol.unread:
+            self.transport.close()
+
+
 class Protocol(HttpToolsProtocol):
     max_head = 64 * 1024
     head_timeout = 10.0
@@ -96,6 +113,11 @@ class Protocol(HttpToolsProtocol):
                 self.refuse(TOO_LARGE)
 
     @property
+    def unread(self) -> bool:
+        """Whether the request that is being answered is still arriving."""
+        return self.in_message and not self.in_head and not self.pipeline
+
+    @property
     def idle(self) -> bool:
         return self.answering is None or self.answering.response_complete
 
@@ -122,6 +144,7 @@ class Protocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_WAITING:
             raise Refused(TOO_MANY)
         super().on_headers_complete()
+        self.cycle.transport = cast(asyncio.Transport, Reluctant(self))
         if self.pipeline:
             # uvicorn stops reading here, and would not hear that the client has left.
             self.flow.resume_reading()
@@ -138,7 +161,7 @@ class Protocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if self.in_message and not self.in_head and not self.pipeline:
+        if self.unread:
             # Answered before the body was read (413, 401): uvicorn would let the client send it for ever.
             self.server_state.total_requests += 1
             self.linger()

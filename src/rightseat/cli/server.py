@@ -121,14 +121,15 @@ class Server(uvicorn.Server):
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
             self.watch.follow(self.service.config.files)
-            log.info("The configuration was reloaded.")
+            log.info("The configuration was reloaded. Tools keep the code they were started with.")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.task is not None:
             # A runtime half built by a reload must be known here, or nobody closes it.
             await asyncio.wait([self.task])
         if self.service.active:
-            log.info("Stopping: %d answers may take %g s to finish.", self.service.active, self.grace)
+            said = "Stopping: %d answers may take %g s to finish; Ctrl-C again leaves at once."
+            log.info(said, self.service.active, self.grace)
         # The door stays open meanwhile: who asks is told to come back, instead of finding nobody.
         await self.service.drain(self.grace)
         await super().shutdown(sockets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,10 @@ def runtime(
 ) -> Runtime:
     """`before` is the one before a reload: questions asked by then can still be answered, and what was
     counted and used stays so."""
+    # What the file names stands beside it, wherever the server was started.
+    folder = str(config.folder.resolve())
+    if folder not in sys.path:
+        sys.path.append(folder)
     choice = choose(config, env)
     models = _Models(config)
     make = _configured if config.assistants else _implied
@@ -128,10 +133,18 @@ class _Models:
             settings = self.settings(name)
             where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
             try:
-                self.made[name] = named(settings.spec, settings.options)
+                self.made[name] = named(_beside(settings.spec, self.config), settings.options)
             except ConfigError as error:
                 raise ConfigError(f"{where}{error.message}") from error
         return self.made[name]
+
+
+def _beside(spec: str, config: Config) -> str:
+    """A script that lies beside the file that names it."""
+    kind, _, name = spec.partition(":")
+    return (
+        f"{kind}:{config.folder / name}" if kind == "scripted" and (config.folder / name).is_file() else spec
+    )
 
 
 def _implied(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:

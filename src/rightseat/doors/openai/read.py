@@ -19,6 +19,7 @@ from rightseat.doors.openai.wire import (
     EmbeddingRequest,
     FilePart,
     FittingJson,
+    Function,
     ImagePart,
     NamedChoice,
     RefusalPart,
@@ -43,11 +44,9 @@ class Asked(Struct, frozen=True):
 
 def read(request: Request, host: Host) -> Asked:
     asked = decode(request.body, ChatRequest)
-    functions = enumerate(tool.function for tool in asked.tools or ())
-    tools = tuple(
-        client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
-        for number, tool in functions
-    )
+    if asked.functions:
+        raise CallerError("functions: the API of 2023 is not spoken here. Send `tools`.", param="functions")
+    tools = tuple(spec(tool.function, number) for number, tool in enumerate(asked.tools or ()))
     schema, passed = output(asked)
     turn = Turn(
         messages=tuple(message(m, number) for number, m in enumerate(asked.messages)),
@@ -64,6 +63,11 @@ def read(request: Request, host: Host) -> Asked:
     )
     turns = several(turn, asked.n or 1, host)
     return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked))
+
+
+def spec(tool: Function, number: int) -> ToolSpec:
+    checked = client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
+    return replace(checked, strict=bool(tool.strict))
 
 
 def several(turn: Turn, number: int, host: Host) -> tuple[Turn, ...]:
@@ -83,7 +87,7 @@ def read_completion(request: Request, host: Host) -> Asked:
         Turn(
             messages=(said("user", prompt),),
             assistant=name,
-            settings=settings(asked),
+            settings=replace(settings(asked), extra=extra(asked)),
             owner=request.owner,
             headers=request.trace,
             run=request.id if number == 0 else f"{request.id}-{number}",
@@ -94,12 +98,12 @@ def read_completion(request: Request, host: Host) -> Asked:
     return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked), legacy=True)
 
 
-def read_embedding(request: Request, host: Host) -> tuple[str | None, dict[str, Any]]:
-    """Whose model, and the request as its endpoint takes it."""
+def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:
+    """Whose model, the name it was asked by, and the request as its endpoint takes it."""
     asked = decode(request.body, EmbeddingRequest)
     given = msgspec.to_builtins(asked)
     given.pop("model", None)
-    return host.resolve(asked.model), given
+    return host.resolve(asked.model), asked.model or "default", given
 
 
 def output(asked: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
@@ -181,9 +185,9 @@ def settings(asked: ChatRequest | CompletionRequest) -> Settings:
     )
 
 
-def extra(asked: ChatRequest) -> dict[str, Any]:
+def extra(asked: ChatRequest | CompletionRequest) -> dict[str, Any]:
     """Fields that only an OpenAI-compatible upstream knows, by allow-list and only where given."""
-    given = {name: getattr(asked, name) for name in PASSED}
+    given = {name: getattr(asked, name, None) for name in PASSED if hasattr(asked, name)}
     return {name: value for name, value in given.items() if value is not UNSET}
 
 

@@ -30,13 +30,13 @@ def answer(asked: Asked, host: Host) -> Reply:
 
 
 def embeddings(request: Request, host: Host) -> Reply:
-    name, body = read_embedding(request, host)
-    return settled(host.embed(name, body))
+    name, model, body = read_embedding(request, host)
+    return settled(host.embed(name, body), model)
 
 
-async def settled(work: Awaitable[dict[str, Any]]) -> Reply:
+async def settled(work: Awaitable[dict[str, Any]], model: str) -> Reply:
     try:
-        reply = whole(200, encode(await work))
+        reply = whole(200, encode(await work | {"model": model}))
     except RightseatError as error:
         reply = refuse(error)
     async for part in reply:
@@ -71,7 +71,7 @@ door = Door(
         Route("POST", "/v1/embeddings", embeddings, body=EmbeddingRequest, summary="Embed texts"),
         Route("POST", "/v1/audio/transcriptions", transcriptions, summary="Not configured"),
         Route("GET", "/v1/models", models, summary="Models and assistants"),
-        Route("GET", "/v1/models/{model}", model, summary="One of them"),
+        Route("GET", "/v1/models/{model:path}", model, summary="One of them"),
     ),
     refuse=refuse,
     hint=lambda base: f"export OPENAI_BASE_URL={base}/v1",

@@ -62,6 +62,7 @@ class Function(Struct):
     name: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
     description: str | None = None
     parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
 class ToolDefinition(Struct):
@@ -127,6 +128,7 @@ class ChatRequest(Struct, kw_only=True):
     logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
     response_format: ResponseFormat | UnsetType | None = UNSET
+    functions: list[Any] | None = None
     user: str | UnsetType | None = UNSET
 
 
@@ -153,6 +155,9 @@ class CompletionRequest(Struct, kw_only=True):
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
+    frequency_penalty: float | UnsetType | None = UNSET
+    presence_penalty: float | UnsetType | None = UNSET
+    user: str | UnsetType | None = UNSET
     n: Literal[1] | None = None
     best_of: Literal[1] | None = None
     echo: bool | None = None

@@ -117,7 +117,7 @@ def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": tool.name, "parameters": tool.parameters}
     if tool.description:
         function["description"] = tool.description
-    if strict:
+    if strict or tool.strict:
         function["strict"] = True
     return {"type": "function", "function": function}
 

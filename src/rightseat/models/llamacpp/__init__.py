@@ -1,1 +1,0 @@
-"""Local models by llama.cpp."""

@@ -1,0 +1,36 @@
+"""A connection that serves many answers keeps none of them."""
+
+import gc
+
+import aiohttp
+
+from tests.kit.answers import SSE
+from tests.kit.connection import Connection, Received
+from tests.models.asking import asked, connected
+
+
+def readers() -> int:
+    gc.collect()
+    return sum(type(thing) is aiohttp.StreamReader for thing in gc.get_objects())
+
+
+async def test_a_kept_connection_does_not_hold_on_to_its_answers() -> None:
+    async def reply(connection: Connection, request: Received) -> None:
+        # Head and body apart, else the answer is over before anyone reads it.
+        await connection.head(200, {**SSE, "Transfer-Encoding": "chunked"})
+        await connection.delivered()
+        await connection.chunk(
+            b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
+        )
+        await connection.chunk(b"data: [DONE]\n\n")
+        await connection.write(b"0\r\n\r\n")
+
+    async with connected() as (upstream, model):
+        upstream.reply = reply
+        await asked(model)
+        before = readers()
+        for _ in range(5):
+            _, failure = await asked(model)
+            assert failure is None
+        assert len(upstream.connections) == 1
+        assert readers() <= before
