@@ -8,7 +8,7 @@ from typing import Any
 
 from rightseat.continuation import Store
 from rightseat.engine import Assistant
-from rightseat.events import Event
+from rightseat.events import Event, Usage
 from rightseat.function import as_tool
 from rightseat.layers.counting import Counted, counted
 from rightseat.layers.quota import Charged, Ledger, Quotas, limited
@@ -22,7 +22,7 @@ from rightseat.runtime import DEFAULT, Limits
 from rightseat.runtime import Runtime as Line
 from rightseat.stores.memory import Memory
 from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.turn import Owner, Turn
 
 
 class Runtime(Line):
@@ -54,6 +54,7 @@ class Runtime(Line):
         kept = store or Memory()
         self.meters = meters or Meters()
         self.ledger = ledger or Ledger()
+        self.quotas = quotas
         listed = list(assistants)
         if model is not None:
             listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
@@ -73,6 +74,19 @@ class Runtime(Line):
 
     def run(self, turn: Turn) -> AsyncIterator[Event]:
         return self._run(turn)
+
+    async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
+        """As a run: admitted by the owner's quota and charged to it."""
+        account = self.ledger.account(owner)
+        account.admit(self.quotas.of(owner), self.ledger.clock())
+        try:
+            found = await super().embed(name, body, owner)
+        finally:
+            account.running -= 1
+        told = found.get("usage")
+        used = Usage(int(told.get("prompt_tokens") or 0)) if isinstance(told, dict) else Usage()
+        account.charge(used, getattr(getattr(self.assistant(name), "model", None), "source", None))
+        return found
 
 
 def watched(

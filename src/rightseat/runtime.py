@@ -21,7 +21,7 @@ from rightseat.prompt import Model
 from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
 from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
@@ -126,7 +126,7 @@ class Runtime:
         assistant = self.assistant(name)
         return assistant is not None and not assistant.system and not assistant.tools
 
-    async def embed(self, name: str | None, body: dict[str, Any]) -> dict[str, Any]:
+    async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Vectors of texts, from the endpoint of the assistant's model."""
         assistant = self.assistant(name)
         embed = getattr(assistant and assistant.model, "embed", None)

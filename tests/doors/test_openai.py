@@ -10,6 +10,7 @@ import pytest
 from rightseat import Assistant, Prompt, Runtime, tool
 from rightseat.events import Usage
 from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.layers.quota import Quota, Quotas
 from rightseat.models.openai import OpenAI
 from tests.kit import faults
 from tests.kit.client import Client, request
@@ -272,3 +273,24 @@ async def test_speech_is_not_configured() -> None:
         assert (await client.head()).status == 503
         error = (await client.json())["error"]
     assert (error["code"], error["type"]) == ("not_configured", "server_error")
+
+
+async def test_the_api_of_2023_is_refused_in_words() -> None:
+    status, body = await chat(Runtime(model=Lines()), functions=[{"name": "f"}])
+    assert (status, body["error"]["param"]) == (400, "functions")
+
+
+async def test_embeddings_count_against_the_owners_quota() -> None:
+    async with Upstream() as upstream:
+        usage = {"usage": {"prompt_tokens": 7, "total_tokens": 7}}
+        upstream.reply = faults.body(json.dumps(VECTORS | usage).encode())
+        model = OpenAI("emb", base_url=upstream.url)
+        runtime = Runtime(model=model, quotas=Quotas(Quota(tokens_per_day=7)))
+        async with house(runtime) as server, Client(server.url) as client:
+            await client.post("/v1/embeddings", {"input": "a"})
+            assert (await client.head()).status == 200
+            await client.body()
+            await client.post("/v1/embeddings", {"input": "a"})
+            assert (await client.head()).status == 429
+            assert (await client.json())["error"]["code"] == "spend_exceeded"
+    assert len(upstream.requests) == 1

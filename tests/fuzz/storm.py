@@ -93,7 +93,8 @@ HEADINGS = (
 
 async def whole_answer(url: str, made: Mutant) -> tuple[int, bytes]:
     async with asyncio.timeout(HANG), Client(url, patience=HANG) as client:
-        await client.send(request(made.method, made.target, made.body, made.headers))
+        headers = {"Connection": "close", **made.headers}
+        await client.send(request(made.method, made.target, made.body, headers))
         head = await client.head()
         bare = made.method == "HEAD" or head.status == 204
         return head.status, b"" if bare else await client.body()

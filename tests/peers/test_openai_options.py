@@ -106,7 +106,7 @@ def test_models_are_listed_and_found(once: Peer) -> None:
 
 def test_embeddings(once: Peer) -> None:
     by_itself, floats, packed, missing = once.turns("embeddings")
-    assert by_itself == floats == {"rows": [VECTOR, VECTOR], "model": "vendor/plain-1", "usage": 2}
+    assert by_itself == floats == {"rows": [VECTOR, VECTOR], "model": "plain", "usage": 2}
     assert packed["rows"] == ["AAAAPwAAgD8AAADA"] * 2
     assert (missing["class"], missing["status"], missing["code"]) == (
         "InternalServerError",

@@ -23,6 +23,7 @@ CHECKS = (
     "content_type_conformance",
     "response_schema_conformance",
     "negative_data_rejection",
+    "unsupported_method",
 )
 PLAIN = ("--no-color", "--seed=1", "--generation-database=none", f"--checks={','.join(CHECKS)}")
 # A request that takes longer is a failure.

@@ -17,7 +17,7 @@ from rightseat.errors import RateLimited, SpendExceeded, TooManyRuns, UpstreamEr
 from rightseat.events import Event, Usage
 from rightseat.fragments import CallArgs, Fragment, Reasoning, Refusal, Text, Used
 from rightseat.history import estimate, weight
-from rightseat.layers.source import Around
+from rightseat.layers.source import Around, Source
 from rightseat.prompt import Prompt
 from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
@@ -79,6 +79,10 @@ class Account:
         if quota.requests_per_minute:
             self.ask(quota.requests_per_minute, now)
         self.running += 1
+
+    def charge(self, usage: Usage, source: Source | None) -> None:
+        self.tokens += usage.input + usage.output
+        self.spent += source.price(usage) if source else 0.0
 
     def ask(self, most: float, now: float) -> None:
         rate = most / 60
@@ -171,5 +175,4 @@ class Charged(Around):
         finally:
             if account is not None and not unserved:
                 usage = used or Usage(sum(map(weight, prompt.messages)), estimate("".join(said)))
-                account.spent += self.source.price(usage)
-                account.tokens += usage.input + usage.output
+                account.charge(usage, self.source)

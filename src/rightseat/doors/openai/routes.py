@@ -31,7 +31,7 @@ def answer(asked: Asked, host: Host) -> Reply:
 
 def embeddings(request: Request, host: Host) -> Reply:
     name, model, body = read_embedding(request, host)
-    return settled(host.embed(name, body), model)
+    return settled(host.embed(name, body, request.owner), model)
 
 
 async def settled(work: Awaitable[dict[str, Any]], model: str) -> Reply:
