@@ -85,13 +85,15 @@ def unit_and_contract() -> Phase:
 def peers_and_browser() -> Phase:
     phase = Phase("2 real peers and browser", 720)
     phase.step("install peers", PYTHON, "tests/peers/install.py")
-    if phase.step("tests of peers", *pytest("-m", "peers or process"), passes=(0, NO_TESTS)) == NO_TESTS:
+    if phase.step("tests of peers", *pytest("-m", "(peers or process) and not model"), passes=(0, NO_TESTS)) == NO_TESTS:
         print("no test drives a peer yet")
     return phase
 
 
 def real_model() -> Phase:
     phase = Phase("3 real model alone", 420)
+    pull = "from rightseat.models.llamacpp import weights; print(weights.pull())"
+    phase.step("install weights", PYTHON, "-c", pull)
     if phase.step("tests of the model", *pytest("-m", "model"), passes=(0, NO_TESTS)) == NO_TESTS:
         print("no test needs a real model yet")
     if (ROOT / "bench" / "__main__.py").is_file():

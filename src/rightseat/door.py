@@ -120,8 +120,13 @@ async def whole(
 ) -> Reply:
     """A reply in one piece."""
     length = (b"content-length", str(len(body)).encode())
-    yield Head(status, ((b"content-type", kind), length, *headers))
-    yield body
+    yield Head(status, ((b"content-type", kind), length, *headers), whole=body)
+
+
+async def body_of(reply: Reply) -> bytes:
+    """All that a reply says."""
+    parts = [part async for part in reply]
+    return b"".join(part if isinstance(part, bytes) else part.whole or b"" for part in parts)
 
 
 def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:

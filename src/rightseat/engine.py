@@ -74,6 +74,8 @@ class Engine:
     def __init__(self, assistant: Assistant, store: Store) -> None:
         self.assistant = assistant
         self.store = store
+        # Only a tool of the server's can stop for a person.
+        self.can_ask = bool(assistant.tools)
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         if turn.depth > MAX_DEPTH:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Door, Request, Route, whole
+from rightseat.door import Door, Request, Route, body_of, whole
 from rightseat.errors import CallerError, RightseatError, Unauthorized
 from rightseat.pump import Reply
 
@@ -100,10 +100,7 @@ def refusal(description: str, body: Any) -> dict[str, Any]:
 
 async def example(door: Door, kind: type[RightseatError]) -> Any:
     """What this door's client reads when it is refused, as the door itself writes it."""
-    body = b""
-    async for part in door.refuse(kind("What happened, and what to do.")):
-        body += part if isinstance(part, bytes) else b""
-    return msgspec.json.decode(body)
+    return msgspec.json.decode(await body_of(door.refuse(kind("What happened, and what to do."))))
 
 
 def shape(value: Any) -> dict[str, Any]:

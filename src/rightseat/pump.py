@@ -24,11 +24,13 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Head(Struct, frozen=True):
-    """Starts a reply. `keep_alive` is what may be sent when nothing else was for a while; empty: nothing."""
+    """Starts a reply. `keep_alive` is what may be sent when nothing else was for a while; empty: nothing.
+    `whole` is the entire body, where it is known."""
 
     status: int
     headers: Headers = ()
     keep_alive: bytes = b""
+    whole: bytes | None = None
 
 
 Reply = AsyncIterator[Head | bytes]
@@ -52,6 +54,7 @@ class Writer:
         self.since = self.clock()
 
     async def write(self, reply: Reply) -> None:
+        ended = False
         async with closing(reply):
             async for part in reply:
                 if isinstance(part, bytes):
@@ -60,7 +63,11 @@ class Writer:
                     self.keep_alive = part.keep_alive
                     headers = [*part.headers, *self.headers]
                     await self.put({"type": "http.response.start", "status": part.status, "headers": headers})
-        await self.body(b"", more=False)
+                    if part.whole is not None:
+                        await self.body(part.whole, more=False)
+                        ended = True
+        if not ended:
+            await self.body(b"", more=False)
 
     async def body(self, data: bytes, *, more: bool) -> None:
         await self.put({"type": "http.response.body", "body": data, "more_body": more})

@@ -48,6 +48,8 @@ def checker(schema: dict[str, Any]) -> Checker:
         key = msgspec.json.encode(schema)
     except RecursionError:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_DEPTH} levels.") from None
+    except UnicodeEncodeError:
+        raise CallerError("The JSON Schema contains half a character (a lone surrogate).") from None
     found = _cache.get(key)
     if found is None:
         found = _compile(schema, len(key))

@@ -9,7 +9,7 @@ import msgspec
 
 from rightseat.doctor.client import Client, Reply, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
-from rightseat.door import Door, Probe
+from rightseat.door import Door, Probe, body_of
 from rightseat.errors import Unauthorized
 
 # Shorter than this, an answer that came at once proves nothing.
@@ -90,10 +90,7 @@ async def locked(door: Door, reply: Reply, required: bool | None) -> Line:
 
 
 async def refusal(door: Door) -> Any:
-    body = b""
-    async for part in door.refuse(Unauthorized("")):
-        body += part if isinstance(part, bytes) else b""
-    return decoded(body)
+    return decoded(await body_of(door.refuse(Unauthorized(""))))
 
 
 def decoded(body: bytes) -> Any:

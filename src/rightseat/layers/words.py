@@ -25,6 +25,9 @@ from rightseat.turn import Answer, Turn
 
 def words(store: Store) -> Layer:
     def layer(inner: Responder) -> Responder:
+        if not getattr(inner, "can_ask", True):
+            return inner
+
         def respond(turn: Turn) -> AsyncIterator[Event]:
             return inner(turn) if turn.shows_interrupts else in_words(inner, turn, store)
 

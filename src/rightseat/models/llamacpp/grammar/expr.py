@@ -1,0 +1,176 @@
+"""What a rule says, as values. Lengths count characters of a JSON string, however each one is spelled."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rightseat.models.llamacpp.grammar.charset import Ranges, has
+
+
+class Lit(Struct, frozen=True):
+    """JSON text as it is."""
+
+    text: str
+
+
+class Chars(Struct, frozen=True):
+    """One character of a JSON string, out of a set."""
+
+    ranges: Ranges
+
+
+class Seq(Struct, frozen=True):
+    parts: tuple[Expr, ...]
+
+
+class Alt(Struct, frozen=True):
+    options: tuple[Expr, ...]
+
+
+class Rep(Struct, frozen=True):
+    body: Expr
+    low: int
+    high: int
+
+
+class Ref(Struct, frozen=True):
+    name: str
+
+
+class Raw(Struct, frozen=True):
+    """GBNF written by hand."""
+
+    text: str
+
+
+Expr: TypeAlias = Lit | Chars | Seq | Alt | Rep | Ref | Raw
+NEVER = Alt(())
+EMPTY = Seq(())
+# How many ways two parts of varying length are combined to keep a length in bounds.
+MAX_SPLITS = 64
+
+
+def seq(*parts: Expr) -> Expr:
+    flat: list[Expr] = []
+    for part in parts:
+        if part == NEVER:
+            return NEVER
+        flat += part.parts if isinstance(part, Seq) else (part,)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def alt(*options: Expr) -> Expr:
+    flat: dict[Expr, None] = {}
+    for option in options:
+        flat.update(dict.fromkeys(option.options if isinstance(option, Alt) else (option,)))
+    return next(iter(flat)) if len(flat) == 1 else Alt(tuple(flat))
+
+
+def rep(body: Expr, low: int, high: int) -> Expr:
+    if high < low:
+        return NEVER
+    if body == NEVER:
+        return EMPTY if low == 0 else NEVER
+    if high == 0 or body == EMPTY:
+        return EMPTY
+    return body if low == high == 1 else Rep(body, low, high)
+
+
+def chars(ranges: Ranges) -> Expr:
+    return Chars(ranges) if ranges else NEVER
+
+
+def measure(expr: Expr) -> tuple[int, int]:
+    """The least and the greatest length."""
+    match expr:
+        case Chars():
+            return 1, 1
+        case Seq(parts):
+            sizes = [measure(part) for part in parts]
+            return sum(low for low, _ in sizes), sum(high for _, high in sizes)
+        case Alt(options):
+            sizes = [measure(option) for option in options]
+            return min((low for low, _ in sizes), default=0), max((high for _, high in sizes), default=0)
+        case Rep(body, low, high):
+            least, most = measure(body)
+            return least * low, most * high
+        case _:
+            raise TypeError(f"{expr} is no content of a string")
+
+
+def fit(expr: Expr, low: int, high: int, split: bool = True) -> Expr | None:
+    """The expression with its length in bounds; None where that cannot be said, or only at great length."""
+    least, most = measure(expr)
+    if low <= least and most <= high:
+        return expr
+    if most < low or least > high:
+        return NEVER
+    match expr:
+        case Alt(options):
+            fitted = [fit(option, low, high, split) for option in options]
+            return None if None in fitted else alt(*(option for option in fitted if option is not None))
+        case Rep(body, first, last):
+            size, widest = measure(body)
+            if size == widest:
+                return rep(body, max(first, -(-low // size)), min(last, high // size))
+            return None
+        case Seq(parts):
+            return _fit_parts(parts, low, high, split)
+        case _:
+            return None
+
+
+def _fit_parts(parts: tuple[Expr, ...], low: int, high: int, split: bool) -> Expr | None:
+    sizes = [measure(part) for part in parts]
+    varying = [at for at, (least, most) in enumerate(sizes) if least != most]
+    if not varying:
+        return None
+    at, (least, most) = varying[0], sizes[varying[0]]
+    rest = seq(*parts[at + 1 :])
+    fixed = sum(size for size, _ in sizes[:at])
+    rest_least, rest_most = measure(rest)
+    if rest_least == rest_most:
+        mine = fit(parts[at], low - fixed - rest_least, high - fixed - rest_least, split)
+        return None if mine is None else seq(*parts[:at], mine, rest)
+    if not split or len(varying) > 2 or min(most, high) - least >= MAX_SPLITS:
+        return None
+    ways: list[Expr] = []
+    for size in range(least, min(most, high) + 1):
+        mine = fit(parts[at], size, size, False)
+        other = fit(rest, low - fixed - size, high - fixed - size, False)
+        if mine is None or other is None:
+            return None
+        ways.append(seq(mine, other))
+    return seq(*parts[:at], alt(*ways))
+
+
+def matches(expr: Expr, text: str) -> bool:
+    return len(text) in _ends(expr, text, {0})
+
+
+def _ends(expr: Expr, text: str, starts: set[int]) -> set[int]:
+    match expr:
+        case Chars(ranges):
+            return {at + 1 for at in starts if at < len(text) and has(ranges, ord(text[at]))}
+        case Seq(parts):
+            for part in parts:
+                starts = _ends(part, text, starts)
+            return starts
+        case Alt(options):
+            return set().union(*(_ends(option, text, starts) for option in options))
+        case Rep(body, low, high):
+            for _ in range(low):
+                before, starts = starts, _ends(body, text, starts)
+                if starts == before:
+                    break
+            found = set(starts)
+            for _ in range(high - low):
+                starts = _ends(body, text, starts) - found
+                if not starts:
+                    break
+                found |= starts
+            return found
+        case _:
+            return set()

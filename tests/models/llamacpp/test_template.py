@@ -1,0 +1,238 @@
+"""Chat templates: what they find, what they can, and which are refused."""
+
+import asyncio
+import datetime
+import resource
+
+import pytest
+
+from rightseat.errors import CallerError
+from rightseat.messages import Call, Message, said
+from rightseat.models.llamacpp import template
+from rightseat.models.llamacpp.abilities import Abilities
+from rightseat.models.llamacpp.control import Control
+from rightseat.models.llamacpp.gguf import Header
+from rightseat.models.llamacpp.merging import OPENING, fitted
+from rightseat.models.llamacpp.template import Template, TemplateRefused
+
+# Templates are judged in child processes.
+pytestmark = pytest.mark.process
+
+NOTHING = Control(())
+SHOWN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"a": 1}}}
+CALLING = Message("assistant", calls=(Call("call_1", "add", '{"a": "é<"}'),))
+RESULT = said("tool", "3", call_id="call_1", name="add")
+
+
+def clock() -> datetime.datetime:
+    return datetime.datetime(2026, 2, 3, 4, 5, 6)
+
+
+def made(source: str) -> Template:
+    """Not proven: these sources are the test's own."""
+    return Template(source, Abilities(system=True), bos="<s>", eos="</s>", clock=clock)
+
+
+def rendered(source: str, *messages: Message) -> str:
+    return made(source).render(messages or [said("user", "hi")], control=NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ bos_token }}{{ eos_token }}", "<s></s>"),
+        ("{{ strftime_now('%d %b %Y') }}", "03 Feb 2026"),
+        (
+            "{{ date_string }}|{{ todays_date }}|{{ cutting_knowledge_date }}",
+            "03 Feb 2026|2026-02-03|December 2023",
+        ),
+        ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
+        ("{{ {'b': 'é<', 'a': [1]} | tojson }}", '{"b": "é<", "a": [1]}'),
+        ("{{ {'a': 1} | tojson(indent=2) }}", '{\n  "a": 1\n}'),
+        ("{% for i in [1, 2, 3] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "1"),
+        ("{% generation %}{{ messages[0].content }}{% endgeneration %}", "hi"),
+        (
+            "{% for i in 'abc' %}{{ loop.index }}{{ loop.last }}{{ loop.length }}{% endfor %}",
+            "1False32False33True3",
+        ),
+        (
+            "{% set n = namespace(a=[]) %}{% for i in 'ab' %}{{ n.a.append(i) or '' }}{% endfor %}{{ n.a }}",
+            "['a', 'b']",
+        ),
+        ("{{ 'a' ~ 1 ~ none ~ nothing }}", "a1None"),
+    ],
+)
+def test_templates_find_what_they_expect(source: str, expected: str) -> None:
+    assert rendered(source) == expected
+
+
+def test_a_users_text_is_not_a_template() -> None:
+    assert "{{ 7*7 }}" in rendered(SHOWN, said("user", "{{ 7*7 }}"))
+
+
+def test_tools_and_names_of_ones_own() -> None:
+    found = made("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
+        [said("user", "hi")], control=NOTHING, tools=[TOOL], ending=False, mood="calm"
+    )
+    assert found == "addcalmFalse"
+
+
+def test_a_template_that_refuses_a_conversation() -> None:
+    with pytest.raises(CallerError, match="does not take this conversation") as caught:
+        rendered("{{ raise_exception('my own words') }}")
+    assert "own words" not in str(caught.value)
+
+
+LLAMA_LIKE = """{{ bos_token }}{% for m in messages %}{% if m.tool_calls %}{{ m.tool_calls[0].function.name }}
+{{- m.tool_calls[0].function.arguments | tojson }}{% else %}{{ m.role }} {{ m.content }}
+{% endif %}{% endfor %}{{ tools | tojson if tools }}{% if add_generation_prompt %}assistant:{% endif %}"""
+STRICT = """{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}
+{{ raise_exception('alternate!') }}{% endif %}{% if m.role not in ('user', 'assistant') %}
+{{ raise_exception('role!') }}{% endif %}[{{ m.role }}]{{ m.content | trim }}{% endfor %}"""
+TEXT_CALLS = """{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}
+{{ c.function.name }}{{ c.function.arguments }}{{ c.id }}{% endfor %}{{ m.tool_call_id }}{% endfor %}"""
+PARTS = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
+FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + SHOWN
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            LLAMA_LIKE,
+            Abilities(system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"),
+        ),
+        (STRICT, Abilities(alternation=True)),
+        (
+            TEXT_CALLS,
+            Abilities(system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True),
+        ),
+        (PARTS, Abilities(system=True, tool_role=True, content_parts=True)),
+        (FOR_TOOLS_ONLY, Abilities(system=True, tools=True, tool_role=True)),
+    ],
+    ids=["llama-like", "strict", "text calls", "parts", "for tools only"],
+)
+async def test_abilities(source: str, expected: Abilities) -> None:
+    assert (await template.load(source)).abilities == expected
+
+
+async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFixture) -> None:
+    header = Header(3, "llama", 8192, 0, None, {}, "<s>", None, None, (), (), 0, {})
+    sources = template.from_header(header)
+    assert "ChatML" in caplog.text
+    loaded = await template.load(sources.default, bos=sources.bos)
+    assert loaded.abilities.system
+    assert loaded.render([said("system", "S"), said("user", "U")], control=NOTHING) == (
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_the_template_for_tools_is_preferred_with_tools() -> None:
+    header = Header(3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {})
+    props = {
+        "chat_template": "plain",
+        "chat_template_tool_use": "tooled",
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+    }
+    for sources in (template.from_header(header), template.from_props(props)):
+        assert (sources.chosen(tools=True), sources.chosen(tools=False)) == ("tooled", "plain")
+        assert (sources.bos, sources.eos) == ("<s>", "</s>")
+
+
+GROWS = "{% set n = namespace(s='aaaa') %}{% for i in range(40) %}{% set n.s = n.s ? n.s %}{% endfor %}"
+HOSTILE = {
+    "loops for ever": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "loops in filters": "{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
+    "two gigabytes": "{{ 'a' * 2000000000 }}",
+    "doubles": GROWS.replace("?", "~"),
+    "doubles by plus": GROWS.replace("?", "+"),
+    "pads": "{{ 'x'.ljust(2000000000) }}",
+    "formats": "{{ '%2000000000d' % 1 }}",
+    "formats otherwise": "{{ '{:2000000000}'.format(1) }}",
+    # Neither of these two meets our own bounds: only the process's limits hold them.
+    "replaces": "{{ ('a' * 9999999).replace('a', 'a' * 99) | length }}",
+    "sums": "{{ ([range(99999)] * 100000) | map('sum') | list | length }}",
+    "indents": "{{ [1] | tojson(indent=2000000000) }}",
+    "power": "{{ 9 ** 9 ** 9 ** 9 }}",
+    "walks": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "walks by a filter": "{{ ('' | attr('__class__')).__mro__ }}",
+    "globals": "{{ raise_exception.__globals__ }}",
+    "calls itself": "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+    "syntax": "{% for",
+    "deep": "{{ " + "(" * 100_000,
+    "imports": "{% import 'os' as os %}",
+    "empty": "",
+    "half a character": "\ud800",
+    "long": " " * (template.LONGEST + 1),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_templates_are_refused(name: str) -> None:
+    """Row 6: refused at load, with little time and memory."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(TemplateRefused, match="--chat-template"):
+        await template.load("" if name == "empty" else SHOWN + HOSTILE[name])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # The processor's time, not the clock's: other tests run beside this one.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+    assert after.ru_maxrss < 300 << 10
+
+
+@pytest.mark.parametrize("name", ["loops for ever", "two gigabytes", "doubles", "formats otherwise", "pads"])
+def test_a_template_that_turns_hostile_later_is_stopped(name: str) -> None:
+    source = "{% if messages | length > 50 %}" + HOSTILE[name] + "{% endif %}" + SHOWN
+    assert "hi" in rendered(source)
+    with pytest.raises(TemplateRefused):
+        rendered(source, *[said("user", "hi")] * 51)
+
+
+async def test_loading_does_not_block_the_loop() -> None:
+    loading = asyncio.create_task(template.load(SHOWN))
+    ticks = 0
+    while not loading.done():
+        await asyncio.sleep(0.001)
+        ticks += 1
+    assert ticks > 5
+    await loading
+
+
+def test_roles_that_are_not_known_become_text() -> None:
+    messages = [
+        said("system", "Be kind."),
+        said("user", "Hi"),
+        CALLING,
+        RESULT,
+        said("developer", "Now short."),
+    ]
+    turns = fitted(messages, Abilities(alternation=True))
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert turns[0]["content"] == "Be kind.\n\nHi"
+    assert turns[1]["content"] == '{"tool_calls": [{"name": "add", "arguments": {"a": "é<"}}]}'
+    assert turns[2]["content"] == "Result of add (call call_1):\n3\n\nNow short."
+
+
+def test_known_roles_stay() -> None:
+    able = Abilities(system=True, tool_calls=True, tool_role=True)
+    system, assistant, tool = fitted([said("developer", "S"), CALLING, RESULT], able)
+    assert system == {"role": "system", "content": "S"}
+    call = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": {"a": "é<"}}}
+    assert assistant == {"role": "assistant", "content": "", "tool_calls": [call]}
+    assert tool == {"role": "tool", "content": "3", "tool_call_id": "call_1", "name": "add"}
+    textual = fitted([CALLING], Abilities(tool_calls=True, object_arguments=False))
+    assert textual[0]["tool_calls"][0]["function"]["arguments"] == '{"a": "é<"}'
+
+
+def test_an_assistant_that_begins_is_preceded_by_a_user() -> None:
+    turns = fitted([said("assistant", "A"), said("user", "U")], Abilities(alternation=True))
+    assert [turn["content"] for turn in turns] == [OPENING, "A", "U"]
+
+
+async def test_a_strict_template_takes_any_conversation() -> None:
+    strict = await template.load(STRICT)
+    messages = [said("system", "S"), said("assistant", "A"), CALLING, RESULT, RESULT, said("user", "U")]
+    for count in range(1, len(messages) + 1):
+        assert strict.render(messages[:count], control=NOTHING)
+    assert strict.render(messages, control=NOTHING).endswith("U")
