@@ -28,6 +28,8 @@ from rightseat.secret import Secret
 from tests.kit.house import House, house, serving
 from tests.kit.server import Server
 
+pytestmark = pytest.mark.process
+
 Change = Callable[[Message], list[Message]]
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 

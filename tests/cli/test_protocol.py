@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.conftest import Serve, Serving
 
+pytestmark = pytest.mark.process
+
 HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
 QUICK = "[server]\nheader_timeout = 0.2\nbody_timeout = 0.2\nmax_body_mb = 0.001\n"
 

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rightseat.cli.server import Watch
 from tests.cli.conftest import Serve, Serving, script
 
+pytestmark = pytest.mark.process
+
 LONG = "one two three four five six seven eight nine ten"
 
 

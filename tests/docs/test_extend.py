@@ -23,6 +23,8 @@ from tests.docs.test_docs import ROOT, blocks
 from tests.kit.client import Client
 from tests.kit.house import house, serving
 
+pytestmark = pytest.mark.process
+
 PAGE = ROOT / "docs/extend.md"
 NAME = "rightseat_parrot"
 

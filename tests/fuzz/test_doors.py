@@ -20,6 +20,8 @@ from rightseat.prompt import Prompt
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
 from tests.security import inside
 
+pytestmark = pytest.mark.process
+
 WORDS = "add look default user tool function yes {user} ^(a+)+$ #/ http://127.0.0.1:9/ file:///etc/passwd"
 ODD = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
 TEXTS = st.text(max_size=8) | st.sampled_from([*ODD, *WORDS.split()])

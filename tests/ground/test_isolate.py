@@ -23,6 +23,8 @@ from tests.ground.isolated import decorated
 from tests.ground.waiting import until
 from tests.kit.house import Lines, calls, says
 
+pytestmark = pytest.mark.process
+
 HERE = "tests.ground.isolated"
 ROOT = Path(__file__).parents[2]
 

@@ -16,6 +16,8 @@ from tests.kit.chunks import error, whole
 from tests.kit.connection import Connection, Received
 from tests.models.asking import asked, connected, spoken
 
+pytestmark = pytest.mark.process
+
 ENDS = {
     "400": errors.UpstreamRejected,
     "401": errors.UpstreamDenied,

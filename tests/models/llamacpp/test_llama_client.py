@@ -21,6 +21,8 @@ from tests.kit.connection import Connection, Received
 from tests.kit.framing import raw
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.process
+
 TEXTS = ("héllo ", "世界 ", "🙂\u2028")
 FINAL = {
     "content": "",

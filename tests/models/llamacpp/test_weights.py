@@ -15,6 +15,8 @@ import pytest
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
 
+pytestmark = pytest.mark.process
+
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 Pip = Callable[..., list[str]]
 
