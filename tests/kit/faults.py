@@ -106,7 +106,8 @@ def endless(rate: float = 0) -> Reply:
     """Tokens, or spaces before a whole answer, until the peer leaves."""
 
     async def reply(connection: Connection, request: Received) -> None:
-        piece = text(1).frames()[1] if request.stream else b" " * 64
+        # Many at once where no rate is asked for: the peer is to be flooded, not this loop.
+        piece = (text(1).frames()[1] if request.stream else b" " * 64) * (1 if rate else 64)
         await connection.head(200, SSE if request.stream else {**JSON, "Transfer-Encoding": "chunked"})
         while True:
             await connection.chunk(piece)
