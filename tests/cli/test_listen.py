@@ -49,7 +49,9 @@ def test_beyond_loopback_needs_auth(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "LOCALHOST"])
 def test_loopback_needs_none(host: str) -> None:
-    listen.protect(Config(server=ServerSettings(host=host)))
+    config = Config(server=ServerSettings(host=host))
+    listen.protect(config)  # raises where a key is needed
+    assert not config.auth.required
 
 
 def test_the_ready_file_appears_whole(tmp_path: Path) -> None:

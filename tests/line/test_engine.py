@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Message, Pause, Runtime, Turn, fragments, said, tool
+from rightseat import Assistant, Message, Pause, Runtime, fragments, said, tool
 from rightseat.events import (
     CallArgs,
     CallEnd,
-    CallResult,
     CallStart,
     Custom,
     Event,
@@ -32,19 +31,7 @@ from rightseat.messages import Call
 from rightseat.prompt import Prompt, ToolChoice, ToolSpec
 from rightseat.turn import Context
 from tests.kit.house import Lines, calls, says
-
-
-async def run(runtime: Runtime, **turn: Any) -> list[Event]:
-    turn.setdefault("messages", (said("user", "hi"),))
-    return [event async for event in runtime.run(Turn(**turn))]
-
-
-def results(events: list[Event]) -> list[str]:
-    return [event.content for event in events if isinstance(event, CallResult)]
-
-
-def codes(events: list[Event]) -> list[str]:
-    return [json.loads(text)["error"]["code"] for text in results(events)]
+from tests.line.asking import codes, results, run
 
 
 async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 from rightseat import (
     Ask,
@@ -21,7 +20,6 @@ from rightseat import (
 from rightseat.delegate import responder_tool
 from rightseat.engine import Engine
 from rightseat.events import (
-    CallResult,
     CallStart,
     Event,
     Interrupt,
@@ -34,19 +32,7 @@ from rightseat.prompt import ToolChoice, ToolSpec
 from rightseat.stores.memory import Memory
 from rightseat.turn import Answer
 from tests.kit.house import Lines, calls, says
-
-
-async def run(runtime: Runtime, **turn: Any) -> list[Event]:
-    turn.setdefault("messages", (said("user", "hi"),))
-    return [event async for event in runtime.run(Turn(**turn))]
-
-
-def results(events: list[Event]) -> list[str]:
-    return [event.content for event in events if isinstance(event, CallResult)]
-
-
-def codes(events: list[Event]) -> list[str]:
-    return [json.loads(text)["error"]["code"] for text in results(events)]
+from tests.line.asking import codes, results, run
 
 
 async def test_a_servers_result_in_posted_history_is_ours_not_the_clients() -> None:

@@ -1,0 +1,20 @@
+"""A turn run to its end, and what it said of its calls."""
+
+import json
+from typing import Any
+
+from rightseat import Runtime, Turn, said
+from rightseat.events import CallResult, Event
+
+
+async def run(runtime: Runtime, **turn: Any) -> list[Event]:
+    turn.setdefault("messages", (said("user", "hi"),))
+    return [event async for event in runtime.run(Turn(**turn))]
+
+
+def results(events: list[Event]) -> list[str]:
+    return [event.content for event in events if isinstance(event, CallResult)]
+
+
+def codes(events: list[Event]) -> list[str]:
+    return [json.loads(text)["error"]["code"] for text in results(events)]
