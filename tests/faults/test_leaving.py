@@ -194,14 +194,10 @@ async def test_a_client_that_reads_nothing_is_dropped(stage: Stage, face: Face) 
         async with Client(stage.server.url, rcvbuf=4096) as client, peak.watched():
             await face.send(client, "fault-endless")
             (asked,) = (await stage.upstream.received(before + 1))[before:]
-            sent = -1
-            while sent != asked.sent or not sent:
-                sent = asked.sent
-                await asyncio.sleep(0.1)
-            assert asked.left_at is None, "dropped before it was known to be slow"
-            await stage.upstream.quiet(10)
+            # It is known to be slow only after the send limit: until then the buffers fill, and no more.
+            await stage.upstream.quiet(20)
             assert asked.left_at is not None
-            assert asked.sent == sent, "reading upstream went on"
+            assert asked.left_at - asked.at > 0.9, "dropped before it was known to be slow"
         assert asked.sent < 20 * MB
         assert peak.growth < 20 * MB
 
