@@ -66,7 +66,7 @@ async def test_what_is_not_done_within_the_grace_fails_properly(serve: Serve, tm
         assert b"!restarting" in text
         assert text.endswith(b"0\r\n\r\n"), "the answer was cut"
         await asyncio.wait_for(serving.task, 5)
-        assert time.monotonic() - start < 0.2 + 1 + 1
+        assert time.monotonic() - start < 10, "it waited for the whole answer"
 
 
 async def test_a_stop_closes_models_and_restores_signals(serve: Serve) -> None:

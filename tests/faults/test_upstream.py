@@ -144,7 +144,7 @@ async def test_a_fault_has_the_right_face(stage: Stage, fault: str) -> None:
 async def test_nobody_is_there(stage: Stage, model: str) -> None:
     start = time.monotonic()
     outcomes = await through_all(stage, "hello", model)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     for face, outcome in outcomes:
         stage.checks(outcome, "upstream_unreachable")
         assert outcome.status == (200 if face is AGUI else 502)
@@ -156,7 +156,7 @@ async def test_silence_ends_at_the_limit(stage: Stage, fault: str) -> None:
     start = time.monotonic()
     before = len(stage.upstream.requests)
     outcomes = await through_all(stage, f"fault-{fault}", "quick")
-    assert 0.9 < time.monotonic() - start < 5
+    assert 0.9 < time.monotonic() - start < 20
     for face, outcome in outcomes:
         stage.checks(outcome, "upstream_timeout")
         # Meanwhile the connection was kept alive, but never before the first event.
