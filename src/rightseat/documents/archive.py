@@ -1,0 +1,30 @@
+"""Archives that strangers packed: looked at before anything in them is unpacked."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from rightseat.documents.document import Limits, Unreadable
+
+ENTRIES = 10_000
+# A small part may well be packed very tightly: only what gets large is suspicious.
+SMALL = 1 << 20
+
+
+def opened(data: bytes, limits: Limits) -> zipfile.ZipFile:
+    """The archive, when all of it together is of a sensible size."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise Unreadable("is broken: it is not a whole archive. Send it again.") from None
+    entries = archive.infolist()
+    total = sum(entry.file_size for entry in entries)
+    if len(entries) > ENTRIES or total > limits.unpacked:
+        raise Unreadable(f"unpacks to more than {limits.unpacked >> 20} MB, so it is not read.")
+    for entry in entries:
+        if entry.file_size > SMALL and entry.file_size > limits.ratio * max(entry.compress_size, 1):
+            raise Unreadable("is packed so tightly that it looks like an attack, so it is not read.")
+        if entry.flag_bits & 0x1:
+            raise Unreadable("is protected by a password. Send it without.")
+    return archive

@@ -1,0 +1,104 @@
+"""A page as the text that a person would read on it: no scripts, no styles, no markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from rightseat.documents.document import Document, Reading
+from rightseat.documents.text import cut_text, decoded
+
+SKIPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "math")
+BREAKS = frozenset(
+    (
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "br",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "title",
+        "tr",
+        "ul",
+    )
+)
+KEPT = BREAKS | {"img", "td", "th"}
+HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
+
+
+class Page(HTMLParser):
+    """Reads well-formed markup only: a hostile page of a few kilobytes keeps this parser busy for minutes."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self.verbatim = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in BREAKS:
+            self.pieces.append("\n")
+        self.verbatim += tag == "pre"
+        self.pieces.append(HEADINGS.get(tag, "- " if tag == "li" else " | " if tag in ("td", "th") else ""))
+        if words := dict(attrs).get("alt"):
+            self.pieces.append(f"[image: {words}]")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.verbatim -= tag == "pre"
+        if tag in BREAKS:
+            self.pieces.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append(data if self.verbatim else re.sub(r"\s+", " ", data))
+
+    @property
+    def text(self) -> str:
+        lines = (re.sub(r"[ \t\xa0]+", " ", line).strip() for line in "".join(self.pieces).split("\n"))
+        rows = (line.removeprefix("| ") for line in lines)
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip()
+
+
+def tidied(source: str) -> str:
+    """The page as a browser would understand it, with nothing in it but these few tags."""
+    import nh3
+
+    return nh3.clean(
+        source, tags=set(KEPT), clean_content_tags=set(SKIPPED), attributes={"img": {"alt"}}, link_rel=None
+    )
+
+
+def read_html(data: bytes, reading: Reading) -> Document:
+    said = CHARSET.search(data[:4096])
+    source, note = decoded(data, reading.charset or (said[1].decode() if said else ""))
+    page = Page()
+    page.feed(tidied(source))
+    page.close()
+    text = page.text
+    if not text:
+        return reading.made("", note, "The page has no text; it may be made by scripts, which are not run.")
+    return cut_text(text, reading, note)

@@ -1,0 +1,55 @@
+"""Plain text and markdown; and bytes of any charset as text, for the readers beside."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from rightseat.documents.cut import fits, middle
+from rightseat.documents.document import Document, Reading
+
+# UTF-32 first: its mark begins with UTF-16's.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Only encodings of text: Python also knows zip, bz2 and rot13 by these names.
+CHARSET = re.compile(
+    r"(?:utf-?(?:8|16|32)|iso-?8859|windows-?125|cp\d|latin|gb|big5|euc|shift|koi8|us-ascii).*"
+)
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def decoded(data: bytes, charset: str = "") -> tuple[str, str]:
+    """The text and a note where its charset had to be guessed. Line ends are LF, control characters gone."""
+    text, note = guessed(data, charset.strip().strip("\"'").lower())
+    return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")), note
+
+
+def guessed(data: bytes, charset: str) -> tuple[str, str]:
+    for mark, of in MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(of, "replace"), ""
+    for name in ("utf-8", charset if CHARSET.fullmatch(charset) else "utf-8"):
+        try:
+            return data.decode(name), ""
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("cp1252", "replace"), "Its charset is not known; some letters may be wrong."
+
+
+def read_text(data: bytes, reading: Reading) -> Document:
+    text, note = decoded(data, reading.charset)
+    return cut_text(text.strip(), reading, note)
+
+
+def cut_text(text: str, reading: Reading, *notes: str) -> Document:
+    """Text as it is, or its beginning and its end."""
+    if fits(text, reading.budget):
+        return reading.made(text, *notes)
+    shown = middle(text, reading.budget, front=0.75)
+    said = f"About {len(shown)} of {len(text)} characters are shown, from the beginning and the end."
+    return reading.made(shown, *notes, said, cut=True)

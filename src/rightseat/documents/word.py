@@ -1,0 +1,106 @@
+"""Word documents (docx): paragraphs, headings, lists and tables as text."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from xml.parsers import expat
+
+from rightseat.documents.archive import opened
+from rightseat.documents.document import Document, Reading, Unreadable
+from rightseat.documents.text import cut_text
+
+MAIN = "word/document.xml"
+NAMESPACE = "wordprocessingml"
+CHUNK = 64 << 10
+
+
+class Body:
+    """Hears the elements of a document one by one. A type declaration, where bombs hide, ends it."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.path: list[str] = []
+        self.cells = 0
+        self.skipping = 0
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.data
+        self.parser.StartDoctypeDeclHandler = self.refuse
+
+    def refuse(self, *_: object) -> None:
+        raise Unreadable("declares types of its own, as only attacks do, so it is not read.")
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        space, _, tag = name.rpartition(" ")
+        self.path.append(tag)
+        # The same text once more, for older programs.
+        self.skipping += tag == "Fallback"
+        if NAMESPACE not in space or self.skipping:
+            return
+        match tag:
+            case "tab":
+                self.pieces.append("\t")
+            case "br" | "cr":
+                self.pieces.append("\n")
+            case "pStyle":
+                self.pieces.append(prefix(value(attributes)))
+            case "numPr":
+                self.pieces.append("- ")
+            case "tr":
+                self.cells = 0
+            case "tc":
+                self.pieces.append(" | " if self.cells else "")
+                self.cells += 1
+
+    def end(self, name: str) -> None:
+        tag = self.path.pop()
+        self.skipping -= tag == "Fallback"
+        if self.skipping or NAMESPACE not in name:
+            return
+        if tag == "tr" or (tag == "p" and "tc" not in self.path):
+            self.pieces.append("\n")
+        elif tag == "p":
+            self.pieces.append(" ")
+
+    def data(self, text: str) -> None:
+        # Deleted text and field codes have tags of their own.
+        if not self.skipping and self.path and self.path[-1] == "t":
+            self.pieces.append(text)
+
+    @property
+    def text(self) -> str:
+        lines = [line.rstrip(" ") for line in "".join(self.pieces).split("\n")]
+        return "\n".join(line for line in lines if line.strip(" -#"))
+
+
+def value(attributes: dict[str, str]) -> str:
+    return next((text for name, text in attributes.items() if name.rpartition(" ")[2] == "val"), "")
+
+
+def prefix(style: str) -> str:
+    level = style.lower().removeprefix("heading")
+    if style.lower() == "title":
+        return "# "
+    return "#" * int(level) + " " if level != style.lower() and level in "123456" and level else ""
+
+
+def read_word(data: bytes, reading: Reading) -> Document:
+    archive = opened(data, reading.limits)
+    body = Body()
+    try:
+        with archive.open(MAIN) as part:
+            while chunk := part.read(CHUNK):
+                body.parser.Parse(chunk, False)
+            body.parser.Parse(b"", True)
+    except KeyError:
+        raise Unreadable("is not a Word document: its text is missing.") from None
+    except (expat.ExpatError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+        if not body.text:
+            raise Unreadable("is broken. Save it again, as docx.") from None
+        return cut_text(body.text, reading, "The file is broken; this is the part before the break.")
+    if not body.text:
+        return reading.made("", "The document has no text.")
+    return cut_text(body.text, reading)

@@ -1,0 +1,130 @@
+"""Which hosts and addresses may be called. An address is judged after DNS: a name is only a claim."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+from rightseat.errors import AddressRefused, ConfigError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def networks(*texts: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+# An own list: what the standard library calls global has changed between its releases.
+PRIVATE = networks(
+    "10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"
+)
+NEVER_4 = networks(
+    "0.0.0.0/8",
+    "169.254.0.0/16",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    # A cloud's own service for its machines, at an address that looks public.
+    "168.63.129.16/32",
+)
+# The newer kind the other way round: one block is public, less those parts that wrap another address.
+PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
+NEVER_6 = networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+
+class Rules:
+    """`hosts`: the only names that may be called (`name`, `name:port`, `*.name`); None is any public one.
+
+    `allow`: what may be called although it is not public: networks (`10.1.0.0/16`), or names, whose private
+    and loopback addresses are then fine. Link-local and metadata addresses must be listed as networks.
+    """
+
+    def __init__(self, hosts: Iterable[str] | None = None, allow: Iterable[str] = ()) -> None:
+        self.hosts = None if hosts is None else {plain_name(host) for host in hosts}
+        self.networks: list[Network] = []
+        self.names: set[str] = set()
+        for entry in allow:
+            try:
+                self.networks.append(ipaddress.ip_network(entry, strict=False))
+            except ValueError:
+                if "/" in entry or not entry:
+                    raise ConfigError(f"{entry!r} is neither a network nor the name of a host.") from None
+                self.names.add(plain_name(entry))
+
+    def check_host(self, host: str, port: int) -> None:
+        """Refuse a host by its name alone, before anybody is asked where it is."""
+        name = plain_name(host)
+        if self.hosts is not None and not listed(name, port, self.hosts):
+            raise AddressRefused(
+                f"Host {shown(host)} is not on the list of hosts that may be called here. "
+                "Name one that is, or ask the operator to add it."
+            )
+        address = literal(name)
+        if address is not None:
+            self.check_address(host, str(address))
+
+    def check_address(self, host: str, text: str) -> None:
+        """Refuse an address that a host has led to. A zone id is never right for a public address."""
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            raise refusal(host) from None
+        if any(address in network for network in self.networks):
+            return
+        if plain_name(host) in self.names and any(address in network for network in PRIVATE):
+            return
+        if not public(address):
+            raise refusal(host)
+
+    def reachable(self, text: str) -> bool:
+        """Whether any host at all may lead to this address."""
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return False
+        open_here = (*self.networks, *(PRIVATE if self.names else ()))
+        return public(address) or any(address in network for network in open_here)
+
+
+def public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in (*PRIVATE, *NEVER_4))
+    if address.scope_id is not None or address not in PUBLIC_6:
+        return False
+    return not any(address in network for network in NEVER_6)
+
+
+def listed(name: str, port: int, hosts: set[str]) -> bool:
+    parents = name.split(".")
+    wild = ("*." + ".".join(parents[start:]) for start in range(1, len(parents)))
+    return any(one in hosts or f"{one}:{port}" in hosts for one in (name, *wild))
+
+
+def literal(name: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+def plain_name(host: str) -> str:
+    """A host as it is compared: `Localhost.` is localhost."""
+    return host.strip().strip("[]").rstrip(".").lower()
+
+
+def shown(host: str) -> str:
+    return repr(host[:100])
+
+
+def refusal(host: str) -> AddressRefused:
+    # Where the name leads is not said: that would make a map of the network behind this server.
+    return AddressRefused(
+        f"Host {shown(host)} does not lead to a public address, so it is not called. "
+        "Use a public address, or ask the operator to allow this one."
+    )
