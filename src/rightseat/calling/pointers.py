@@ -1,0 +1,36 @@
+"""`$ref`s within one JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+
+def used(schema: Any) -> Iterator[str]:
+    """Every `$ref` in the schema, as often as it stands there. No recursion: it may be nested deeply."""
+    rest = [schema]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+
+
+def found(root: Any, pointer: str) -> Any:
+    """What a `$ref` points to; None where that is outside, or nothing."""
+    if not pointer.startswith("#"):
+        return None
+    value = root
+    for step in unquote(pointer[1:]).split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value

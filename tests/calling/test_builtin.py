@@ -1,0 +1,65 @@
+"""Tools that models know by name: an odd schema for one of them is understood, at every door."""
+
+from typing import Any
+
+import pytest
+
+from rightseat.calling.builtin import exact, fits, parameters, understood
+from rightseat.door import client_spec
+from rightseat.errors import CallerError
+from rightseat.prompt import ToolSpec
+from rightseat.schema import checker
+
+# As the seed has it.
+ODD: dict[str, Any] = {"type": "object", "properties": {"code": {"type": "query"}}, "required": ["query"]}
+
+
+def named(name: str, **more: Any) -> ToolSpec:
+    return ToolSpec(name, "", more)
+
+
+@pytest.mark.parametrize("name", ["brave_search", "wolfram_alpha"])
+def test_an_odd_schema_is_replaced_by_what_its_name_means(name: str) -> None:
+    spec = client_spec(name, "Searches.", ODD, "tools[0]")
+    assert spec == ToolSpec(name, "Searches.", parameters(name) or {})
+    assert fits(spec)
+    assert exact(spec)
+    assert checker(spec.parameters).problem({"query": "x"}) is None
+
+
+@pytest.mark.parametrize("name", ["ipython", "python", "code_interpreter"])
+def test_the_interpreter_takes_code(name: str) -> None:
+    spec = client_spec(name, None, {"type": "nonsense"}, "tools[0]")
+    assert spec.parameters["required"] == ["code"]
+    assert fits(spec)
+
+
+def test_any_other_tool_with_such_a_schema_is_refused() -> None:
+    with pytest.raises(CallerError, match=r"tools\[0\]\.parameters") as caught:
+        client_spec("search", "Searches.", ODD, "tools[0]")
+    assert caught.value.param == "tools[0].parameters"
+    assert not fits(named("search", **(parameters("ipython") or {})))
+
+
+def test_a_good_schema_is_the_clients_own() -> None:
+    own = named("brave_search", type="object", properties={"query": {"type": "string", "maxLength": 9}})
+    assert understood(own) is own
+    assert fits(own)
+    assert not exact(own)
+    described = named("ipython", properties={"code": {"type": "string", "description": "Python."}})
+    assert fits(described)
+    assert exact(described)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"q": {"type": "string"}}},
+        {"properties": {"q": {"type": "string"}, "query": {"type": "string"}}, "required": ["q"]},
+        {"properties": {"query": {"type": "integer"}}},
+        {},
+    ],
+    ids=str,
+)
+def test_a_tool_that_takes_something_else_only_has_the_name(schema: dict[str, Any]) -> None:
+    assert not fits(named("brave_search", **schema))

@@ -1,0 +1,195 @@
+"""The generic form: what is told, what may be answered, how it is read. Chunkings: tests/contract/formats."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightseat.calling.generic import Envelope, spoken, worded
+from rightseat.calling.reader import Reader, Unreadable
+from rightseat.messages import Call, Message, said
+from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.schema import checker
+from tests.contract.formats.cases import FIND, RING, TOOLS
+from tests.contract.models.cases import Heard, heard
+
+TREE = ToolSpec(
+    "tree",
+    "",
+    {
+        "properties": {"node": {"$ref": "#/$defs/node"}, "word": {"const": {"$ref": "#/x"}}},
+        "required": ["node"],
+        "$defs": {
+            "node": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
+        },
+    },
+)
+OUTPUT = {"type": "object", "properties": {"ok": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"type": "boolean"}}}
+CALL = {"name": "ring", "arguments": {}}
+
+
+def answer(thought: str = "Hm.", **step: Any) -> dict[str, Any]:
+    return {"thought_about_next_step_only": thought, "next_step": step}
+
+
+def read(text: str, **more: Any) -> Heard:
+    reader = Reader(Envelope(tools=TOOLS, **more).read)
+    return heard([*reader.feed(text), *reader.close()])
+
+
+# ---- told
+
+
+def test_the_prompt_is_the_seeds() -> None:
+    assert Envelope(tools=(RING,), output={"type": "number"}).instructions() == (
+        "You are a function calling AI model.\nHere are the tools available:\n"
+        "// Rings a bell.\ntype ring = () => any;\n\n"
+        "Please respond in JSON format with the following schema:\n\n"
+        "{\n  thought_about_next_step_only: string,\n  next_step: {\n    tool_calls: {\n      name: string,\n"
+        "      arguments: any\n    }[]\n  } | {\n    result: T\n  }\n}\n\n"
+        'Where T satisfies this JSON schema:\n{"type": "number"}'
+    )
+
+
+def test_the_prompt_offers_only_what_is_allowed() -> None:
+    free, bound = Envelope(tools=TOOLS).instructions(), Envelope(tools=TOOLS, must=True).instructions()
+    assert "result: string" in free
+    assert "result" not in bound
+    assert "}[]" not in Envelope(tools=TOOLS, many=False).instructions()
+
+
+def test_tools_as_json_schema() -> None:
+    told = Envelope(tools=TOOLS).instructions("json")
+    assert json.dumps({"name": "ring", "description": "Rings a bell.", "parameters": RING.parameters}) in told
+
+
+def test_what_others_wrote_is_marked() -> None:
+    marked = Envelope(tools=TOOLS, output={"title": "a"}).instructions(foreign=lambda text: f"«{text}»")
+    assert marked.count("«") == 2
+    assert "You are" in marked.partition("«")[0]
+
+
+def test_of_a_prompt() -> None:
+    prompt = Prompt(messages=(), tools=TOOLS, tool_choice=ToolChoice("named", "ring"))
+    envelope = Envelope.of(prompt)
+    assert (envelope.tools, envelope.must, envelope.many, envelope.thought) == (
+        (RING,),
+        True,
+        True,
+        "content",
+    )
+    one = Prompt(messages=(), tools=TOOLS, output_schema={}, settings=Settings(parallel_calls=False))
+    assert (Envelope.of(one).must, Envelope.of(one).many, Envelope.of(one).thought) == (
+        False,
+        False,
+        "reasoning",
+    )
+
+
+# ---- allowed
+
+VALID = [
+    answer(tool_calls=[CALL]),
+    answer(tool_calls=[CALL, CALL]),
+    answer(result="Five."),
+    answer("", result=""),
+]
+WRONG = [
+    answer(),
+    answer(tool_calls=[]),
+    answer(tool_calls=[CALL] * 9),
+    answer(tool_calls=[{"name": "ring"}]),
+    answer(tool_calls=[{"name": "other", "arguments": {}}]),
+    answer(tool_calls=[{"name": "ring", "arguments": {"loud": 1}}]),
+    answer(tool_calls=[CALL], result="x"),
+    answer(result=5),
+    answer("x" * 2001, result="x"),
+    {"next_step": {"result": "x"}},
+]
+
+
+def test_the_schema() -> None:
+    check = checker(Envelope(tools=TOOLS).schema())
+    assert [check.problem(value) for value in VALID] == [None] * len(VALID)
+    assert all(check.problem(value) for value in WRONG)
+
+
+def test_the_schema_of_less() -> None:
+    must = checker(Envelope(tools=TOOLS, must=True).schema())
+    assert must.problem(VALID[0]) is None
+    assert must.problem(VALID[2])
+    one = checker(Envelope(tools=TOOLS, many=False).schema())
+    assert one.problem(VALID[0]) is None
+    assert one.problem(VALID[1])
+
+
+def test_references_of_tools_and_output_stay_their_own() -> None:
+    check = checker(Envelope(tools=(FIND, TREE), output=OUTPUT).schema())
+    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
+    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
+    word = {"node": [], "word": {"$ref": "#/x"}}
+    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
+    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": []}]))
+    assert check.problem(answer(result={"ok": True})) is None
+    assert check.problem(answer(result={"ok": 1}))
+
+
+# ---- read
+
+
+def test_a_thought_is_content_or_reasoning() -> None:
+    text = json.dumps(answer("Hm \u00e9.", result="Fünf.\n"))
+    assert read(text) == Heard("Hm é.\n\nFünf.\n")
+    assert read(text, thought="reasoning") == Heard("Fünf.\n", "Hm é.")
+    assert read(json.dumps(answer("", result="Five."))) == Heard("Five.")
+    assert read(json.dumps(answer("Hm.", tool_calls=[CALL]))) == Heard("Hm.", calls=(("ring", "{}"),))
+
+
+def test_a_result_with_a_schema_is_its_json() -> None:
+    for result in ('{"ok": true}', '"a\\n"', "5", "[1, 2]"):
+        text = f'{{"thought_about_next_step_only": "Hm.", "next_step": {{"result": {result}}}}}'
+        assert read(text, output={}, thought="reasoning") == Heard(result, "Hm.")
+
+
+def test_what_a_model_adds_or_leaves_out() -> None:
+    for text in (
+        '{"next_step": {"tool_calls": [{"name": "ring", "arguments": {}}]}}',
+        ' {\n "next_step" : { "tool_calls" : { "name": "ring", "arguments": {} } , "why": [1] } , "x": "}" }',
+    ):
+        assert read(text) == Heard(calls=(("ring", "{}"),))
+    assert read('{"next_step": {"result": 5}}') == Heard("5")
+
+
+@pytest.mark.parametrize("text", ["Five.", "[]", '{"next_step": "x"}', '{"next_step": {"tool_calls": [1]}}'])
+def test_what_is_not_the_form(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read(text)
+
+
+def test_a_cut_text_is_known() -> None:
+    text = json.dumps(answer(tool_calls=[CALL]))
+    for end in range(len(text)):
+        reader = Reader(Envelope(tools=TOOLS).read)
+        reader.feed(text[:end])
+        reader.close()
+        assert reader.cut
+    reader = Reader(Envelope(tools=TOOLS).read)
+    reader.feed(text)
+    reader.close()
+    assert not reader.cut
+
+
+# ---- earlier turns
+
+
+def test_earlier_calls_are_shown_as_they_are_read() -> None:
+    call = Message("assistant", said("assistant", "Hm.").parts, (Call("c", "find_word", '{"word": "é"}'),))
+    assert read(spoken(call)) == Heard("Hm.", calls=(("find_word", '{"word": "é"}'),))
+
+
+def test_results_are_told_with_the_tools_name() -> None:
+    call = Message("assistant", calls=(Call("c", "ring", "{}"),))
+    talk = (said("user", "Ring!"), call, said("tool", "Dong.", call_id="c"), said("tool", "?", call_id="d"))
+    told = worded(talk)
+    assert [message.role for message in told] == ["user", "assistant", "user", "user"]
+    assert [message.text for message in told[2:]] == ["Result of ring:\nDong.", "Result:\n?"]

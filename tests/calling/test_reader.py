@@ -1,0 +1,164 @@
+"""Reading a text while it is written: the same as reading it whole, however it is cut."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.calling.reader import SPACE, Ended, Reader, Reading, Unreadable
+from rightseat.fragments import CallArgs, CallName, Reasoning, Text
+
+Outcome = list[object]
+letters = st.text(alphabet="ab< \n", max_size=24)
+words = st.lists(st.text(alphabet="ab<", min_size=1, max_size=4), min_size=1, max_size=3, unique=True)
+cuts = st.lists(st.integers(0, 24), max_size=8)
+
+
+def pieces(text: str, places: list[int]) -> list[str]:
+    ends = sorted({min(place, len(text)) for place in places} | {len(text)})
+    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def outcome(read: Callable[[Reader, Outcome], Reading[None]], parts: list[str]) -> Outcome:
+    """What a reading notes, and whether it failed."""
+    notes: Outcome = []
+    try:
+        reader = Reader(lambda it: read(it, notes))
+        for part in parts:
+            reader.feed(part)
+        reader.close()
+    except Unreadable:
+        notes.append("unreadable")
+    return notes
+
+
+def passages(reader: Reader, notes: Outcome, *markers: str) -> Reading[None]:
+    """All text and markers; neighbouring text is one note."""
+    said: list[str] = []
+    while True:
+        found = yield from reader.text(*markers, emit=said.append)
+        notes += ["".join(said), found]
+        said.clear()
+        if found is None:
+            return
+
+
+def reference(text: str, markers: list[str]) -> Outcome:
+    """The leftmost marker, the longest of those that begin there; no space before it."""
+    pattern = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
+    notes: Outcome = []
+    at = 0
+    while found := pattern.search(text, at):
+        notes += [text[at : found.start()].rstrip(SPACE), found.group()]
+        at = found.end()
+    return [*notes, text[at:], None]
+
+
+@given(letters, words, cuts)
+def test_text_up_to_markers(text: str, markers: list[str], places: list[int]) -> None:
+    found = outcome(lambda reader, notes: passages(reader, notes, *markers), pieces(text, places))
+    assert found == reference(text, markers)
+
+
+def test_markers_that_begin_within_each_other() -> None:
+    for text in ("abcd", "abcx", "xbc"):
+        whole = outcome(lambda r, n: passages(r, n, "abcd", "bc", "b"), [text])
+        assert whole == outcome(lambda r, n: passages(r, n, "abcd", "bc", "b"), list(text))
+
+
+@given(letters, st.lists(st.text(alphabet="ab<", max_size=4), min_size=1, max_size=3), cuts)
+def test_peeking_waits_only_as_long_as_it_must(text: str, options: list[str], places: list[int]) -> None:
+    def peek(reader: Reader, notes: Outcome) -> Reading[None]:
+        notes.append((yield from reader.peek(*options)))
+
+    expected = next((option for option in options if text.startswith(option)), None)
+    assert outcome(peek, pieces(text, places)) == [expected]
+
+
+@given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
+def test_everything_up_to_an_end(text: str, end: str, places: list[int]) -> None:
+    def upto(reader: Reader, notes: Outcome) -> Reading[None]:
+        notes.append((yield from reader.upto(end)))
+        notes.append((yield from reader.take(0)))
+
+    before, found, _ = text.partition(end)
+    assert outcome(upto, pieces(text, places)) == ([before, ""] if found else [])
+
+
+@given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
+def test_literals(text: str, expected: str, places: list[int]) -> None:
+    def literal(reader: Reader, notes: Outcome) -> Reading[None]:
+        yield from reader.space()
+        yield from reader.literal(expected)
+        notes.append("found")
+
+    rest = text.lstrip(SPACE)
+    want = ["found"] if rest.startswith(expected) else [] if expected.startswith(rest) else ["unreadable"]
+    assert outcome(literal, pieces(text, places)) == want
+
+
+def greeting(reader: Reader) -> Reading[None]:
+    yield from reader.text("<call>")
+    emit = reader.begin("ring")
+    emit("{")
+    yield from reader.literal("}")
+    emit("}")
+    reader.end()
+
+
+def test_what_is_certain_comes_out_at_once() -> None:
+    reader = Reader(greeting, enforced=frozenset({"ring"}))
+    assert reader.feed("Hello") == [Text("Hello")]
+    assert reader.feed(" <ca") == []
+    assert reader.feed("t> ") == [Text(" <cat>")]
+    assert reader.feed(" <call>") == [CallName(0, "ring", True), CallArgs(0, "{")]
+    assert reader.inside
+    assert reader.feed("}") == [CallArgs(0, "}")]
+    assert (reader.inside, reader.calls) == (False, 1)
+    assert reader.close() == []
+
+
+def test_an_end_within_a_call_is_seen() -> None:
+    reader = Reader(greeting)
+    reader.feed("<call>")
+    assert reader.close() == []
+    assert reader.inside
+
+
+def test_text_that_breaks_the_format() -> None:
+    reader = Reader(greeting)
+    with pytest.raises(Unreadable, match="expected"):
+        reader.feed("<call>]")
+
+
+def test_after_its_end_nothing_is_read() -> None:
+    reader = Reader(greeting)
+    reader.feed("<call>}")
+    assert reader.feed("more") == []
+    assert reader.close() == []
+
+
+def test_thoughts_are_not_text() -> None:
+    def thinking(reader: Reader) -> Reading[None]:
+        yield from reader.text("|", emit=reader.think)
+        yield from reader.text()
+
+    reader = Reader(thinking)
+    assert [*reader.feed("a |b"), *reader.close()] == [Reasoning("a"), Text("b")]
+
+
+def test_more_than_there_is() -> None:
+    notes: Outcome = []
+
+    def asking(reader: Reader) -> Reading[None]:
+        try:
+            yield from reader.take(3)
+        except Ended:
+            notes.append("ended")
+
+    reader = Reader(asking)
+    reader.feed("ab")
+    reader.close()
+    assert notes == ["ended"]
