@@ -1,0 +1,101 @@
+"""What the person has added to the question: widgets' data, a page, a dashboard, skills, a time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.doors.openbb.wire import Query, Skill, State, listed, table, text
+
+MAX_URLS = 4
+MAX_ADDED = 64
+MAX_LABEL = 600
+
+
+class Added(Struct, frozen=True):
+    """Something to read before the model is asked."""
+
+    label: str
+    raw: Any
+    name: str = ""
+
+
+def added(query: Query) -> list[Added]:
+    given = query.context
+    if isinstance(given, str):
+        return [Added("Added by the user", given)] if given.strip() else []
+    several = [given] if isinstance(given, dict) else listed(given)
+    return [one(table(item) or {"data": item}) for item in several[:MAX_ADDED] if item]
+
+
+def one(item: dict[str, Any]) -> Added:
+    """An artifact of ours comes back in the same shape as a widget."""
+    name = text(item.get("name")) or "Added by the user"
+    about = text(item.get("description"))
+    facts = [about] if about and about != name else []
+    metadata = table(item.get("metadata"))
+    facts += [
+        f"{key}: {moment(key, value)}" for key, value in metadata.items() if value not in (None, "", [], {})
+    ]
+    label = f"{name} ({'; '.join(facts)})" if facts else name
+    data = item.get("data")
+    return Added(label[:MAX_LABEL], item.get("content") if data is None else data, name)
+
+
+def moment(key: str, value: Any) -> Any:
+    """Milliseconds as a time that a model can read."""
+    if key == "lastUpdated" and isinstance(value, int | float) and 1e11 < value < 1e13:
+        return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
+    return value
+
+
+def carried(query: Query, before: State | None) -> State:
+    """What the client sends only once, from this request or from the one that the turn began with."""
+    urls = tuple(url for url in listed(query.urls) if isinstance(url, str) and 0 < len(url) <= 2000)[
+        :MAX_URLS
+    ]
+    zone = text(query.timezone)[:64]
+    return State(
+        calls=(),
+        seen=before.seen if before else (),
+        timezone=zone or (before.timezone if before else ""),
+        urls=urls or (before.urls if before else ()),
+        skills=chosen_skills(query.selected_skills) or (before.skills if before else ()),
+    )
+
+
+def chosen_skills(given: Any) -> tuple[Skill, ...]:
+    found: list[Skill] = []
+    for item in listed(given)[:8]:
+        try:
+            found.append(msgspec.convert(item, Skill))
+        except (msgspec.ValidationError, RecursionError):
+            continue
+    return tuple(found)
+
+
+def surroundings(query: Query, state: State) -> Iterator[tuple[str, str]]:
+    """What is said in a few words: where the person is, and by which instructions to go."""
+    if state.timezone:
+        yield "The user's time zone", state.timezone
+    dashboard = table(table(query.workspace_state).get("current_dashboard_info"))
+    if name := text(dashboard.get("name")):
+        yield "The dashboard that the user looks at", described(name, dashboard)
+    for skill in state.skills:
+        yield f"Skill {skill.slug!r}, chosen by the user: follow it", skill.content or skill.description
+
+
+def described(name: str, dashboard: dict[str, Any]) -> str:
+    tabs = []
+    for tab in map(table, listed(dashboard.get("tabs"))[:32]):
+        names = [text(table(widget).get("name")) for widget in listed(tab.get("widgets"))]
+        tabs.append(
+            f"tab {text(tab.get('tab_id')) or '?'} with {', '.join(filter(None, names)) or 'nothing'}"
+        )
+    current = text(dashboard.get("current_tab_id"))
+    parts = [name, *tabs, *([f"the current tab is {current}"] if current else [])]
+    return "; ".join(parts)[:2000]

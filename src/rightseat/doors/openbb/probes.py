@@ -1,0 +1,74 @@
+"""How `rightseat doctor` sees that OpenBB's clients would be served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat.door import Probe
+from rightseat.errors import RightseatError, UpstreamGarbled
+from rightseat.sse import Reader
+
+QUESTION = {"messages": [{"role": "human", "content": "Count from one to five, in words."}]}
+FAILED = re.compile(r" \(([a-z_]+)\)\Z")
+TODAY = {**QUESTION, "widgets": {"primary": [], "secondary": [], "extra": []}, "timezone": "UTC"}
+
+
+def refused(status: int, body: bytes) -> str | None:
+    if status == 200:
+        return None
+    try:
+        return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['detail']}"
+    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+        return f"HTTP {status}, and no error in OpenBB's shape"
+
+
+def listed(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := refused(status, body):
+        return problem
+    try:
+        found = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
+        entries = [
+            (entry["name"], entry["description"], entry["endpoints"]["query"]) for entry in found.values()
+        ]
+    except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
+        return "the answer is no file of agents"
+    if any(entry.get("image", "-") in ("", None) for entry in found.values()):
+        return "an agent has an empty image, for which the client refuses the whole file"
+    return None if entries else "the file names nobody"
+
+
+def answered(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := refused(status, body):
+        return problem
+    if not headers.get("content-type", "").startswith("text/event-stream"):
+        return "the answer is no event stream"
+    try:
+        reader = Reader()
+        data = [
+            msgspec.json.decode(one, type=dict[str, Any]) for one in (*reader.feed(body), *reader.close())
+        ]
+    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+        return "an event is not JSON: the client would stop there"
+    said = "".join(str(one.get("delta", "")) for one in data)
+    if (failed := FAILED.search(said)) and failed[1] in codes(RightseatError):
+        return f"the run failed: {said[-300:]}"
+    if not body.startswith(b"event: "):
+        return "the stream begins with something else than an event"
+    return None if said or any("function" in one for one in data) else "the answer is empty"
+
+
+def codes(kind: type[RightseatError]) -> set[str]:
+    """Of the errors that a sentence may end with: the client of 2024 is told of a failure by nothing else."""
+    return {kind.code}.union(*(codes(child) for child in kind.__subclasses__()))
+
+
+PROBES = (
+    Probe("agents.json", "GET", "/agents.json", listed),
+    Probe("copilots.json", "GET", "/copilots.json", listed),
+    Probe("query of 2024", "POST", "/v1/query", answered, msgspec.json.encode(QUESTION)),
+    Probe("query of today", "POST", "/v1/query", answered, msgspec.json.encode(TODAY)),
+)

@@ -1,0 +1,151 @@
+"""A query of either era as a Turn. What can be judged at once is; files and pages are read in the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rightseat.door import NAME, Described, Host, Request, decode
+from rightseat.doors.openbb.context import Added, added, carried, surroundings
+from rightseat.doors.openbb.messages import Batch, Item, Said, artifact_names, conversation
+from rightseat.doors.openbb.results import pieces
+from rightseat.doors.openbb.widgets import Offer, old
+from rightseat.doors.openbb.wire import TODAY, Due, Query, State, listed, table, text
+from rightseat.doors.openbb.workspace import offers, size
+from rightseat.errors import CallerError, NotFound
+from rightseat.history import estimate
+from rightseat.turn import Turn
+
+EMPTY = "messages list cannot be empty."
+DATA_TOKENS = 20_000
+LEAST_TOKENS = 200
+MAX_TRIPS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Data that the answer rests on, for the citation."""
+
+    offer: Offer | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+    url: str = ""
+    more: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Asked:
+    """A query, read as far as it can be without waiting."""
+
+    turn: Turn
+    offers: dict[str, Offer]
+    items: list[Item]
+    added: list[Added]
+    around: list[tuple[str, str]]
+    """Where the person is, in a few words each."""
+    state: State
+    seen: set[str]
+    due: tuple[Due, ...]
+    """Calls of an earlier answer whose turn it is now: the model is not asked before they are made."""
+    budget: int
+    old: bool
+    """Calls go by a widget's uuid alone."""
+    today: bool
+    """The client shows more than text and calls."""
+    trace: str
+    names: set[str]
+    """Of artifacts that the chat has already."""
+    sources: list[Source] = field(default_factory=list)
+
+    @property
+    def slow(self) -> int:
+        """How many files and pages must be read first."""
+        raws = [one.raw for one in self.added]
+        raws += [raw for batch in self.current for trip in batch.trips for raw in trip.results]
+        found = [made for raw in raws if isinstance(made := pieces(raw), list)]
+        return len(self.state.urls) + sum(piece.slow for made in found for piece in made)
+
+    @property
+    def current(self) -> list[Batch]:
+        """The trips since a person last spoke."""
+        return [item for item in self.items[last_said(self.items) + 1 :] if isinstance(item, Batch)]
+
+
+def read(request: Request, host: Host) -> Asked:
+    name = request.params.get("assistant")
+    if name is not None and name not in host.responders:
+        known = ", ".join(host.responders)
+        raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
+    query = decode(request.body, Query)
+    if not query.messages:
+        raise CallerError(EMPTY, param="messages")
+    about = described(host, name)
+    context = about.context if about else None
+    taken = {tool.name for tool in about.tools} if about else set()
+    found = offers(query, taken, None if context is None else context // 3)
+    items = conversation(query.messages, found)
+    batches = [item for item in items[last_said(items) + 1 :] if isinstance(item, Batch)]
+    trips = [trip for batch in batches for trip in batch.trips]
+    before = next((trip.state for trip in reversed(trips) if trip.state), None)
+    state = carried(query, before)
+    trace = request.headers.get("x-trace-id", "")
+    trace = trace if NAME.fullmatch(trace) else ""
+    waiting = latest.later if items and isinstance(latest := items[-1], Batch) else ()
+    return Asked(
+        turn=Turn(
+            messages=(),
+            assistant=host.resolve(name),
+            tools=() if len(trips) >= MAX_TRIPS else tuple(offer.spec for offer in found.values()),
+            owner=request.owner,
+            headers=request.trace,
+            run=request.id,
+            shows_interrupts=False,
+            conversation=trace or None,
+        ),
+        offers=found,
+        items=items,
+        added=added(query),
+        around=list(surroundings(query, state)),
+        state=state,
+        seen={made.digest for trip in trips for made in trip.made} | set(before.seen if before else ()),
+        due=tuple(due for due in waiting if due.name in found),
+        budget=room(context, found, items),
+        old=old(query),
+        today=not old(query) and (bool(trace) or modern(query)),
+        trace=trace,
+        names=artifact_names(query.messages) | context_names(query),
+    )
+
+
+def described(host: Host, name: str | None) -> Described | None:
+    """The assistant that answers, unless it is an agent of another kind."""
+    if name is None and "default" not in host.responders:
+        name = next(iter(host.responders), None)
+    return host.assistants.get(name or "default")
+
+
+def modern(query: Query) -> bool:
+    if isinstance(query.widgets, dict) or any(getattr(query, name) is not None for name in TODAY):
+        return True
+    messages = map(table, query.messages)
+    return any(message.get("extra_state") or message.get("agent_id") for message in messages)
+
+
+def context_names(query: Query) -> set[str]:
+    return {text(table(item).get("name")) for item in listed(query.context)} - {""}
+
+
+def last_said(items: list[Item]) -> int:
+    """Where a person spoke last; -1 where nobody did."""
+    places = (n for n, item in enumerate(items) if isinstance(item, Said) and item.role == "user")
+    return max(places, default=-1)
+
+
+def room(context: int | None, found: dict[str, Offer], items: list[Item]) -> int:
+    """Tokens for data: what the model's context has left beside the answer, the tools and the question."""
+    if context is None:
+        return DATA_TOKENS
+    tools = sum(size(offer.spec) for offer in found.values())
+    last = last_said(items)
+    question = items[last] if last >= 0 else None
+    asked = estimate(question.text) if isinstance(question, Said) else 0
+    return max((context * 3 // 4 - tools - asked) * 2 // 3, LEAST_TOKENS)

@@ -1,0 +1,177 @@
+"""What the client brings, in every shape that an era has for it, as text for a model.
+
+A result is a list of pieces: JSON, text or a file, given as it is, in base64 or as an address. What goes
+wrong with one is said in its place; it is never the end of the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat import documents
+from rightseat.doors.openbb.wire import table, text, written
+from rightseat.errors import RightseatError
+from rightseat.history import estimate
+from rightseat.messages import Image
+from rightseat.outbound import Outbound
+from rightseat.tools import failure
+
+PLAIN = (None, "json", "txt", "md")
+FILES = ("pdf", "jpg", "jpeg", "png", "xlsx", "xls", "docx")
+WRAPPED = {"items", "content", "url", "file_reference"}
+MAX_PIECES = 32
+MAX_BYTES = 10 << 20
+SECONDS = 15.0
+LEAST = 50
+
+
+class Piece(Struct, frozen=True):
+    """`data` is text, JSON text or base64; instead of it there may be a `url` to fetch."""
+
+    data: str = ""
+    url: str = ""
+    kind: str | None = None
+    name: str = ""
+    citable: bool = True
+
+    @property
+    def slow(self) -> bool:
+        return bool(self.url) or self.kind in FILES
+
+
+class Told(Struct, frozen=True):
+    text: str
+    failed: bool = False
+    citable: bool = True
+    images: tuple[Image, ...] = ()
+
+
+def pieces(raw: Any) -> list[Piece] | Told:
+    """The pieces of a result, or all that there is to say where it is none."""
+    if raw is None or raw in ("", [], {}):
+        return failed("no_data", "The workspace sent no data.")
+    match raw:
+        case {"error_type": kind, **more}:
+            return failed(text(kind) or "unexpected_error", text(more.get("content")) or "It gave no reason.")
+        case {"status": str(status), **more} if "items" not in more and "content" not in more:
+            return command(status, more)
+        case _:
+            return list(_pieces(raw))[:MAX_PIECES]
+
+
+def failed(code: str, message: str) -> Told:
+    return Told(failure(code, message).text, failed=True, citable=False)
+
+
+def command(status: str, more: Mapping[Any, Any]) -> Told:
+    """What came of something that the client did."""
+    if status == "error":
+        return failed("client_error", text(more.get("message")) or "The workspace could not do it.")
+    skill = table(table(more.get("data")).get("skill"))
+    if content := text(skill.get("contentMarkdown")):
+        return Told(content, citable=False)
+    said = {key: value for key, value in more.items() if key in ("message", "data") and value is not None}
+    return Told(written({"status": status, **said}), citable=False)
+
+
+def _pieces(raw: Any) -> Iterator[Piece]:
+    match raw:
+        case str():
+            yield Piece(raw)
+        case {"items": list(items)}:
+            for item in items:
+                yield from _pieces(item)
+        case {"url": str(url), **more} | {"file_reference": str(url), **more} if "content" not in more:
+            # A reference that is no address is the id of a file that only the client has.
+            yield piece("", more, url=url if "://" in url else "")
+        case {"content": content, **more}:
+            yield piece(content if isinstance(content, str) else written(content), more)
+        case list() if raw and all(isinstance(item, dict) and WRAPPED & {*item} for item in raw):
+            for item in raw:
+                yield from _pieces(item)
+        case _:
+            yield Piece(written(raw), kind="json")
+
+
+def piece(data: str, more: Mapping[Any, Any], url: str = "") -> Piece:
+    form = table(more.get("data_format"))
+    kind = text(form.get("data_type")) or None
+    if kind == "object":
+        kind = None if form.get("parse_as") in ("text", "html") else "json"
+    name = text(form.get("filename"))
+    return Piece(data, url, kind, name, citable=more.get("citable") is not False)
+
+
+async def told(raw: Any, budget: int, outbound: Outbound) -> Told:
+    found = pieces(raw)
+    if isinstance(found, Told):
+        return found
+    parts: list[Told] = []
+    for number, one in enumerate(found):
+        share = max(budget // (len(found) - number), LEAST)
+        part = await read(one, share, outbound)
+        budget -= estimate(part.text)
+        parts.append(part)
+    whole = "\n\n".join(part.text for part in parts if part.text)
+    return Told(
+        whole or failed("no_data", "The workspace sent no data.").text,
+        failed=all(part.failed for part in parts) or refused(whole),
+        citable=any(part.citable for part in parts),
+        images=tuple(image for part in parts for image in part.images),
+    )
+
+
+async def read(one: Piece, budget: int, outbound: Outbound) -> Told:
+    """A piece as text within the budget."""
+    data: bytes | str = one.data
+    kind, name = one.kind, one.name
+    if one.url:
+        shown = name or one.url[:200]
+        try:
+            fetched = await outbound.fetch(one.url)
+        except RightseatError as error:
+            return Told(f"({shown} could not be fetched: {error.message})", failed=True, citable=False)
+        if fetched.status >= 400:
+            return Told(f"({shown} could not be fetched: HTTP {fetched.status}.)", failed=True, citable=False)
+        data, name = fetched.data, name or fetched.name
+        kind = kind or fetched.content_type
+    if not data:
+        said = f"({name} is empty, or only the workspace has it.)" if name else ""
+        return Told(said, failed=True, citable=False)
+    return await document(data, kind, name, budget, citable=one.citable)
+
+
+async def document(data: bytes | str, kind: str | None, name: str, budget: int, *, citable: bool) -> Told:
+    """What fits stays as it came; the rest is read as the kind of file that it is, and cut."""
+    if isinstance(data, str) and kind in PLAIN:
+        if estimate(data) <= budget and not packed(data):
+            return Told(data, citable=citable)
+        # Text that is said to be an object: it need not be one.
+        kind = kind if data.lstrip()[:1] in ("{", "[") else None
+    found = await documents.read(data, kind=kind, name=name, budget=budget)
+    return Told(found.shown, found.failed, citable and not found.failed, found.images)
+
+
+def packed(data: str) -> bool:
+    """Whether it may be a file in base64 that nobody declared as one."""
+    return len(data) >= 24 and not any(char in data[:200] for char in " {[<")
+
+
+def refused(said: str) -> bool:
+    """An MCP server's error comes as an ordinary text."""
+    if not said.startswith("{") or len(said) > 10_000:
+        return False
+    try:
+        found = msgspec.json.decode(said)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return False
+    return isinstance(found, dict) and ("error_type" in found or found.get("isError") is True)
+
+
+def web() -> Outbound:
+    """What fetches for one request; to be closed with it."""
+    return Outbound(max_bytes=MAX_BYTES, seconds=SECONDS)

@@ -1,0 +1,62 @@
+"""OpenBB's routes: two files of agents, one query for both eras, and feedback."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from rightseat.door import Door, Host, Request, Route, decode, whole
+from rightseat.doors.openbb.cards import agents, copilots
+from rightseat.doors.openbb.probes import PROBES
+from rightseat.doors.openbb.read import read
+from rightseat.doors.openbb.wire import Feedback, Query
+from rightseat.doors.openbb.write import refuse, stream
+from rightseat.pump import Reply
+
+log = logging.getLogger(__name__)
+encode = msgspec.json.Encoder().encode
+# Besides pages on this machine, which may call anyway.
+ORIGINS = ("https://pro.openbb.co", "https://pro.openbb.dev")
+
+
+def query(request: Request, host: Host) -> Reply:
+    return stream(read(request, host), host)
+
+
+def today(request: Request, host: Host) -> Reply:
+    return whole(200, encode(agents(host, request.base)))
+
+
+def then(request: Request, host: Host) -> Reply:
+    return whole(200, encode(copilots(host, request.base)))
+
+
+def feedback(request: Request, host: Host) -> Reply:
+    """Kept in the log only: what was said is not repeated there, but the person's own comment is."""
+    given = decode(request.body, Feedback)
+    told = {
+        "vote": given.vote,
+        "tags": given.tags or [],
+        "comment": (given.user_comment or "")[:500],
+        "chat": request.headers.get("x-trace-id", given.trace_id or "")[:128],
+    }
+    log.info("feedback: %s", encode(told).decode())
+    return whole(200, b'{"status":"ok"}')
+
+
+door = Door(
+    name="openbb",
+    routes=(
+        # With keys set these need one too: the dialog sends its headers here, and says it when one is wrong.
+        Route("GET", "/agents.json", today, summary="Agents, for OpenBB Workspace"),
+        Route("GET", "/copilots.json", then, summary="Copilots, for OpenBB Terminal Pro"),
+        Route("POST", "/v1/query", query, body=Query, summary="Ask the default assistant"),
+        Route("POST", "/v1/query/{assistant:path}", query, body=Query, summary="Ask one of the assistants"),
+        Route("POST", "/v1/feedback", feedback, body=Feedback, summary="A vote on an answer"),
+    ),
+    refuse=refuse,
+    hint=lambda base: f"OpenBB Workspace, Add Agent: {base}",
+    probes=PROBES,
+    origins=ORIGINS,
+)

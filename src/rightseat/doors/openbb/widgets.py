@@ -1,0 +1,194 @@
+"""The widgets of a dashboard, each as a client's tool.
+
+An Offer is both sides of one: the tool as the model sees it, and the function call that the client knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from rightseat.doors.openbb.wire import Query, listed, table, text, written
+from rightseat.errors import CallerError
+from rightseat.prompt import ToolSpec
+from rightseat.schema import checker
+
+GET_WIDGET = "get_widget_data"
+GET_EXTRA = "get_extra_widget_data"
+EXECUTE = "execute_agent_tool"
+OPTIONS = "get_params_options"
+LISTS = (GET_WIDGET, GET_EXTRA)
+MAX_OPTIONS = 100
+MAX_TEXT = 600
+TYPES = {"number": "number", "integer": "integer", "boolean": "boolean"}
+FITS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+}
+PLAIN: dict[str, Any] = {"type": "object", "properties": {}}
+Key = tuple[str, ...]
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    spec: ToolSpec
+    function: str
+    keys: tuple[Key, ...]
+    """By which it is known again in a call that comes back."""
+    target: dict[str, Any]
+    values: dict[str, Any] = {}
+    """What the widget shows now: whatever the model leaves out stays as it is."""
+    title: str = ""
+    description: str = ""
+
+    def source(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The call as the client takes it."""
+        if self.function == EXECUTE:
+            return {**self.target, "parameters": arguments}
+        if self.function == OPTIONS:
+            query = self.target.get(text(arguments.get("parameter")))
+            return {"param_options_queries": [query] if query else []}
+        if self.function not in LISTS:
+            return arguments
+        known = self.spec.parameters["properties"]
+        chosen = {name: value for name, value in arguments.items() if name in known}
+        return {**self.target, "input_args": {**self.values, **chosen}}
+
+
+def old(query: Query) -> bool:
+    """Whether the widgets are those of 2024: a plain list, each called by nothing but its uuid."""
+    return isinstance(query.widgets, list)
+
+
+def widgets(given: Any) -> Iterator[Offer]:
+    if isinstance(given, list):
+        yield from (offer for item in given if (offer := listed_widget(table(item))))
+        return
+    groups = table(given)
+    for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
+        yield from (offer for item in listed(groups.get(group)) if (offer := widget(table(item), function)))
+
+
+def listed_widget(item: dict[str, Any]) -> Offer | None:
+    uuid, name = text(item.get("uuid")), text(item.get("name"))
+    if not uuid:
+        return None
+    about = described(item)
+    return Offer(
+        spec=ToolSpec(slug(name) or slug(f"widget_{uuid}"), about, PLAIN),
+        function=GET_WIDGET,
+        keys=((uuid,),),
+        target={"widget_uuid": uuid},
+        title=name,
+        description=text(item.get("description")),
+    )
+
+
+def widget(item: dict[str, Any], function: str) -> Offer | None:
+    uuid, origin, id = (text(item.get(field)) for field in ("uuid", "origin", "widget_id"))
+    if not (origin and id):
+        return None
+    name = text(item.get("name"))
+    properties: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for given in listed(item.get("params")):
+        param = table(given)
+        if not (key := text(param.get("name"))):
+            continue
+        value = next((v for f in ("current_value", "default_value") if (v := param.get(f)) is not None), None)
+        properties[key] = parameter(param, value)
+        if value is not None:
+            values[key] = value
+    return Offer(
+        spec=ToolSpec(
+            slug(name) or slug(id) or "widget", described(item), sound({**PLAIN, "properties": properties})
+        ),
+        function=function,
+        keys=(((uuid,), (origin, id)) if uuid else ((origin, id),)),
+        target=({"widget_uuid": uuid} if uuid else {}) | {"origin": origin, "id": id},
+        values=values,
+        title=name,
+        description=text(item.get("description")),
+    )
+
+
+def parameter(param: dict[str, Any], value: Any) -> dict[str, Any]:
+    """A widget's parameter as JSON Schema, with what it is set to now as its default."""
+    kind = TYPES.get(text(param.get("type")), "string")
+    one: dict[str, Any] = {"type": kind}
+    choices = [choice for option in listed(param.get("options")) if (choice := chosen(option)) is not None]
+    if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
+        allowed = distinct([*choices, *([value] if fits(value, kind) else ())])
+        one = {"enum": allowed} | ({"type": kind} if all(fits(choice, kind) for choice in allowed) else {})
+    made: dict[str, Any] = {"type": "array", "items": one} if param.get("multi_select") is True else one
+    about = text(param.get("description"))
+    if param.get("type") == "date":
+        about = f"{about} (a date, YYYY-MM-DD)".strip()
+    if about:
+        made = {**made, "description": about[:MAX_TEXT]}
+    if value is None or isinstance(value, dict):
+        return made
+    if made.get("type") == "array":
+        return {**made, "default": value if isinstance(value, list) else [value]}
+    return {**made, "default": value} if fits(value, kind) else made
+
+
+def chosen(option: Any) -> Any:
+    value = option.get("value") if isinstance(option, dict) else option
+    return value if isinstance(value, str | int | float) else None
+
+
+def fits(value: Any, kind: str) -> bool:
+    return isinstance(value, FITS[kind]) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    return list({written(value): value for value in values}.values())
+
+
+def described(item: dict[str, Any]) -> str:
+    """A widget in a few sentences: what it shows, of what, from where, and when to ask for it."""
+    name, about = text(item.get("name")), text(item.get("description"))
+    parts = [
+        f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."
+    ]
+    if about and about != name:
+        parts.append(about.rstrip(".") + ".")
+    metadata = {**table(item.get("metadata"))}
+    metadata.pop("lastUpdated", None)  # changes with every look, and with it a prompt that is kept
+    source = text(metadata.pop("source", "")) or text(item.get("source"))
+    facts = [f"{key}: {value}" for key, value in metadata.items() if isinstance(value, str | int | float)]
+    if source:
+        facts.append(f"source: {source}")
+    if columns := [column for column in listed(item.get("columns")) if isinstance(column, str)]:
+        facts.append("columns: " + ", ".join(columns))
+    if facts:
+        parts.append("; ".join(facts) + ".")
+    return " ".join(parts)[:MAX_TEXT]
+
+
+def sound(schema: Any) -> dict[str, Any]:
+    """The schema if it is one; a tool whose schema is no good still can be called."""
+    if not isinstance(schema, dict) or not schema:
+        return PLAIN
+    try:
+        checker(schema)
+    except CallerError:
+        return PLAIN
+    return schema
+
+
+def slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48].strip("_")
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    number, made = 1, name
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    return made

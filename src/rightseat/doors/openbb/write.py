@@ -1,0 +1,233 @@
+"""Events as OpenBB's server-sent events.
+
+A function call is one, last, and then the stream closes. A client of 2024 knows text and calls only. Whatever
+fails is told in a stream with status 200: of any other answer the person sees nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+from rightseat.door import SSE, Host, retry_header, whole
+from rightseat.doors.openbb import calls
+from rightseat.doors.openbb.artifacts import artifact
+from rightseat.doors.openbb.citations import citations, foreign
+from rightseat.doors.openbb.gather import finished
+from rightseat.doors.openbb.read import Asked
+from rightseat.doors.openbb.results import web
+from rightseat.doors.openbb.wire import Due
+from rightseat.errors import RightseatError
+from rightseat.events import (
+    Artifact,
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Citations,
+    Custom,
+    Event,
+    ReasoningDelta,
+    ReasoningEnd,
+    RunFailed,
+    RunFinished,
+    StepStart,
+    Suggestions,
+    TextDelta,
+    TextStart,
+)
+from rightseat.pump import Head, Reply
+from rightseat.sse import COMMENT, frame
+from rightseat.streams import closing
+
+encode = msgspec.json.Encoder().encode
+CHUNK = b'event: copilotMessageChunk\ndata: {"delta":'
+PARAGRAPH = "\n\n"
+MAX_DETAIL = 2000
+LOOP = "I have asked for this data before and got the same, so I stop here. Please ask in another way."
+GONE = "The answer needs a widget or a tool that is not there any more. Please ask again."
+UNREADABLE = "None of the messages can be read, so there is nothing to answer. Please ask again."
+NOTHING = "The model gave no answer. Please ask again."
+CUT = {
+    "length": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
+    "content_filter": "The model's provider stopped this answer. (content_filter)",
+}
+
+
+def refuse(error: RightseatError) -> Reply:
+    """In the shape of the official examples' server, with its status for a body that is no good."""
+    status = 422 if error.status == 400 else error.status
+    return whole(status, encode({"detail": error.message, "code": error.code}), *retry_header(error))
+
+
+async def stream(asked: Asked, host: Host) -> Reply:
+    """The head comes with the first event, so that no keep-alive can come before it."""
+    frames = Frames(asked)
+    begun = False
+    async with closing(events(asked, host, frames)) as pieces:
+        async for piece in pieces:
+            if not begun:
+                begun = True
+                trace = ((b"x-trace-id", asked.trace.encode()),) if asked.trace else ()
+                yield Head(200, (*SSE, *trace), COMMENT)
+            yield piece
+
+
+async def events(asked: Asked, host: Host, frames: Frames) -> AsyncIterator[bytes]:
+    for piece in frames.begin():
+        yield piece
+    if asked.due or not asked.items:
+        return
+    async with web() as outbound:
+        turn = await finished(asked, outbound)
+    async with closing(host.run(turn)) as run:
+        async for event in run:
+            if type(event) is TextDelta:
+                if event.text:
+                    frames.spoke = True
+                    yield CHUNK + encode(event.text) + b"}\n\n"
+                continue
+            for piece in frames.write(event):
+                yield piece
+
+
+class Frames:
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.spoke = False
+        self.shown = False
+        self.thoughts: list[str] = []
+        self.open: dict[str, tuple[CallStart, list[str]]] = {}
+        self.names: dict[str, str] = {}
+        self.due: dict[str, Due] = {}
+
+    def begin(self) -> Iterator[bytes]:
+        """What is said before the model is asked, or instead of it."""
+        if not self.asked.items:
+            yield from self.sentence(UNREADABLE)
+        elif self.asked.due:
+            yield from self.call(list(self.asked.due), again=True)
+        elif count := self.asked.slow:
+            yield from self.status(f"Reading {count} file{'s' if count > 1 else ''}")
+
+    def write(self, event: Event) -> Iterator[bytes]:
+        match event:
+            case TextStart():
+                if self.spoke:
+                    yield from self.say(PARAGRAPH)
+            case CallStart() | CallArgs() | CallEnd() | CallResult():
+                yield from self.on_call(event)
+            case RunFinished():
+                yield from self.finish(event)
+            case RunFailed(code, message):
+                yield from self.fail(code, message)
+            case _ if self.asked.today:
+                yield from self.happening(event)
+            case _:
+                pass
+
+    def say(self, text: str) -> Iterator[bytes]:
+        self.spoke = True
+        yield CHUNK + encode(text) + b"}\n\n"
+
+    def sentence(self, text: str) -> Iterator[bytes]:
+        return self.say((PARAGRAPH if self.spoke else "") + text)
+
+    def send(self, name: str, data: dict[str, Any]) -> Iterator[bytes]:
+        self.shown = True
+        yield frame(encode(data), event=name)
+
+    def status(self, message: str, kind: str = "INFO", details: list[Any] | None = None) -> Iterator[bytes]:
+        if not self.asked.today:
+            return
+        data: dict[str, Any] = {"eventType": kind, "message": message, "group": "reasoning"}
+        yield frame(encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate")
+
+    def on_call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> Iterator[bytes]:
+        match event:
+            case CallStart(id):
+                self.open[id] = (event, [])
+                self.names[id] = event.name
+            case CallArgs(id, json) if id in self.open:
+                self.open[id][1].append(json)
+            case CallEnd(id) if id in self.open:
+                start, parts = self.open.pop(id)
+                given = arguments("".join(parts))
+                if start.client:
+                    self.due[id] = Due(id, start.name, given)
+                else:
+                    yield from self.status(f"Running {start.name}", details=[given] if given else None)
+            case CallResult(id, content, failed):
+                name = self.names.get(id, "A tool")
+                kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
+                yield from self.status(f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None)
+            case _:
+                pass
+
+    def happening(self, event: Event) -> Iterator[bytes]:
+        """What only today's client shows."""
+        match event:
+            case StepStart(name):
+                yield from self.status(name)
+            case ReasoningDelta(text=text):
+                self.thoughts.append(text)
+            case ReasoningEnd():
+                thought, self.thoughts = "".join(self.thoughts).strip(), []
+                if thought:
+                    yield from self.status("Thinking", details=[thought[:MAX_DETAIL]])
+            case Artifact():
+                yield from self.send("copilotMessageArtifact", artifact(event, self.asked.names))
+            case Citations(items):
+                yield from self.send("copilotCitationCollection", {"citations": [*map(foreign, items)]})
+            case Suggestions(prompts):
+                yield from self.send("copilotPromptSuggestions", {"suggestions": list(prompts)})
+            case Custom("history_cut", value):
+                yield from self.status(
+                    "Older messages were left out: they do not fit the model", details=[value]
+                )
+            case _:
+                pass
+
+    def finish(self, event: RunFinished) -> Iterator[bytes]:
+        if event.reason in CUT:
+            yield from self.sentence(CUT[event.reason])
+            return
+        if event.pending:
+            yield from self.call([self.due[id] for id in event.pending if id in self.due])
+            return
+        if not self.spoke and not self.shown:
+            yield from self.sentence(NOTHING)
+        elif self.asked.sources and self.asked.today:
+            collection = {"citations": citations(self.asked.sources)}
+            yield from self.send("copilotCitationCollection", collection)
+
+    def call(self, due: list[Due], *, again: bool = False) -> Iterator[bytes]:
+        """The last event of a stream: what the client is to fetch or to do."""
+        asked = self.asked
+        now, later = calls.taken(due, asked.offers, old=asked.old)
+        if not now:
+            yield from self.sentence(GONE)
+            return
+        # Calls of one answer may be alike; what an earlier answer asked for already may not be asked again.
+        if not again and calls.repeated(due, asked.offers, asked.seen, old=asked.old):
+            yield from self.sentence(LOOP)
+            return
+        state = calls.next_state(asked.state, now, later, asked.seen)
+        data = calls.function_call(state, asked.offers, old=asked.old)
+        yield frame(encode(data), event="copilotFunctionCall")
+
+    def fail(self, code: str, message: str) -> Iterator[bytes]:
+        # An ERROR makes the client forget the newest call and its result: right only if they were too long.
+        kind = "ERROR" if code == "context_too_long" and self.asked.current else "WARNING"
+        yield from self.status("The answer failed", kind, [{"code": code}])
+        yield from self.sentence(f"{message} ({code})")
+
+
+def arguments(text: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

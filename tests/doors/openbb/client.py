@@ -1,0 +1,253 @@
+"""OpenBB's two clients as far as a server can tell: what they send, what they accept, what they forget."""
+
+import json
+import re
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.kit.client import Client, Head
+
+LINE_END = re.compile(r"\r\n|\n|\r")
+EVENTS = {
+    "copilotMessageChunk": {"delta"},
+    "copilotStatusUpdate": {"eventType", "message", "group", "details", "artifacts", "hidden"},
+    "copilotMessageArtifact": {"type", "name", "description", "uuid", "content", "chart_params"},
+    "copilotCitationCollection": {"citations"},
+    "copilotPromptSuggestions": {"suggestions"},
+    "copilotFunctionCall": {"function", "input_arguments", "extra_state"},
+}
+SMUGGLED = "copilot_function_call_arguments"
+
+
+@dataclass
+class Answer:
+    head: Head
+    body: str
+    frames: list[tuple[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(data["delta"] for name, data in self.frames if name == "copilotMessageChunk")
+
+    @property
+    def call(self) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self.frames[-1][1]
+        return found if self.frames[-1][0] == "copilotFunctionCall" else None
+
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        assert self.call is not None
+        found: list[dict[str, Any]] = self.call["input_arguments"]["data_sources"]
+        return found
+
+    @property
+    def statuses(self) -> list[tuple[str, str]]:
+        return [(data["eventType"], data["message"]) for data in self.of("copilotStatusUpdate")]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [data for name, data in self.frames if name == event]
+
+
+def read(head: Head, body: str, *, old: bool) -> Answer:
+    """Strictly as the client: one thing that is no JSON, or a call that is not last, ends its turn."""
+    answer = Answer(head, body)
+    if head.status != 200:
+        return answer
+    assert head.headers["content-type"].startswith("text/event-stream")
+    assert body.startswith("event: "), f"begins with {body[:40]!r}"
+    blocks = re.split(r"\n\n|\r\n\r\n", body)
+    assert blocks.pop() == ""
+    for block in blocks:
+        lines = [line for line in LINE_END.split(block) if not line.startswith(":")]
+        if not lines:
+            continue
+        assert [line.split(": ")[0] for line in lines] == ["event", "data"], block
+        name, data = lines[0][7:], json.loads(lines[1][6:])
+        assert name in EVENTS, name
+        assert answer.frames == [] or answer.frames[-1][0] != "copilotFunctionCall", "a call is last"
+        allowed = EVENTS[name] | ({SMUGGLED} if old else set())
+        assert set(data) <= allowed, set(data) - allowed
+        assert not old or name in ("copilotMessageChunk", "copilotFunctionCall"), name
+        check(name, data, old=old)
+        answer.frames.append((name, data))
+    return answer
+
+
+def check(name: str, data: dict[str, Any], *, old: bool) -> None:
+    match name:
+        case "copilotMessageChunk":
+            assert isinstance(data["delta"], str)
+        case "copilotStatusUpdate":
+            assert data["eventType"] in ("INFO", "WARNING", "ERROR")
+            assert data["group"] == "reasoning"
+            assert all(isinstance(detail, str | dict) for detail in data.get("details") or [])
+        case "copilotMessageArtifact":
+            uuid.UUID(data["uuid"])
+            assert '"' not in data["name"]
+            assert ("chart_params" in data) == (data["type"] == "chart")
+        case "copilotCitationCollection":
+            for citation in data["citations"]:
+                uuid.UUID(citation["id"])
+        case "copilotFunctionCall":
+            check_call(data, old=old)
+        case _:
+            assert all(isinstance(one, str) for one in data["suggestions"])
+
+
+def check_call(data: dict[str, Any], *, old: bool) -> None:
+    given = data["input_arguments"]
+    if old:
+        assert data["function"] == "get_widget_data"
+        assert list(given) == ["widget_uuid"]
+        return
+    assert data["extra_state"], "the client deletes a pair without extra_state, and asks the same again"
+    match data["function"]:
+        case "get_widget_data" | "get_extra_widget_data":
+            assert list(given) == ["data_sources"]
+            for source in given["data_sources"]:
+                assert {"origin", "id", "input_args"} <= set(source)
+                assert set(source) <= {"widget_uuid", "origin", "id", "input_args", "ssm_request"}
+        case "execute_agent_tool":
+            assert set(given) == {"server_id", "tool_name", "parameters"}
+        case "get_params_options":
+            assert list(given) == ["param_options_queries"]
+        case "get_skill_content":
+            assert set(given) <= {"slug", "reason"}
+        case other:
+            raise AssertionError(f"the client does not know {other}")
+
+
+class Chat:
+    """One chat. `more` are the request's other fields; today's client sends some of them only once."""
+
+    ONCE = ("timezone", "urls", "selected_skills", "workspace_state")
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        old: bool = False,
+        path: str = "/v1/query",
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        self.url = url
+        self.old = old
+        self.path = path
+        self.headers = headers or {}
+        self.more = more
+        self.messages: list[dict[str, Any]] = []
+        self.calls = 0
+
+    async def say(self, text: str) -> Answer:
+        self.messages.append({"role": "human", "content": text})
+        return await self.send(self.more)
+
+    async def give(self, call: dict[str, Any], *data: Any, **more: Any) -> Answer:
+        """The result of a function call, as this client posts it."""
+        told = call if self.old else {name: call[name] for name in ("function", "input_arguments")}
+        tool: dict[str, Any] = {"role": "tool", "function": call["function"]}
+        if self.old:
+            tool |= {"content": "", "data": {"content": data[0]}}
+        else:
+            tool |= {"input_arguments": call["input_arguments"], "data": list(data)}
+            tool |= {"extra_state": call.get("extra_state") or {}}
+        self.messages += [{"role": "ai", "content": json.dumps(told)}, tool | more]
+        kept = {name: value for name, value in self.more.items() if name not in self.ONCE}
+        return await self.send(kept)
+
+    async def send(self, more: dict[str, Any]) -> Answer:
+        answer = await post(
+            self.url, {"messages": self.messages, **more}, self.path, self.headers, old=self.old
+        )
+        if answer.frames and answer.text:
+            self.messages.append({"role": "ai", "content": answer.text})
+        return answer
+
+
+async def post(
+    url: str, body: Any, path: str = "/v1/query", headers: dict[str, str] | None = None, *, old: bool = False
+) -> Answer:
+    async with Client(url) as client:
+        await client.post(path, body, headers)
+        head = await client.head()
+        return read(head, (await client.body()).decode(), old=old)
+
+
+def item(content: Any, **form: Any) -> dict[str, Any]:
+    """A result of one piece, as today's client wraps it."""
+    said = content if isinstance(content, str) else json.dumps(content)
+    return {"items": [{"content": said, **({"data_format": form} if form else {})}], "extra_citations": []}
+
+
+ROWS = [{"date": "2024-10-15", "close": 233.85}, {"date": "2024-10-14", "close": 231.3}]
+PRICE = "38181a68-9650-4940-84fb-a3f29c8869f3"
+RATIOS = "9f8e7d6c-5b4a-4c2e-8d0f-9e8d7c6b5a4b"
+LISTED = [
+    {
+        "uuid": PRICE,
+        "name": "Historical Stock Price",
+        "description": "Historical Stock Price",
+        "metadata": {"symbol": "AAPL", "source": "FMP", "lastUpdated": 1728994470324},
+    },
+    {"uuid": RATIOS, "name": "Ratios", "description": "Key ratios", "metadata": None},
+]
+SYMBOL = {"name": "symbol", "type": "ticker", "description": "Ticker", "current_value": "AAPL"}
+BARS = {
+    "name": "interval",
+    "type": "text",
+    "description": "Bars",
+    "default_value": "1d",
+    "options": ["1d", "1w"],
+}
+PERIOD = {
+    "name": "period",
+    "type": "endpoint",
+    "description": "Period",
+    "current_value": "TTM",
+    "get_options": True,
+    "options_params": [{"name": "ticker", "inherit_value_from": "symbol"}],
+}
+WIDGETS: dict[str, list[dict[str, Any]]] = {
+    "primary": [
+        {
+            "uuid": PRICE,
+            "origin": "OpenBB API",
+            "widget_id": "historical_price",
+            "name": "Price",
+            "description": "Prices of a share",
+            "params": [SYMBOL, BARS],
+            "columns": ["date", "close"],
+            "metadata": {"source": "FMP", "lastUpdated": 1763160000000},
+        }
+    ],
+    "secondary": [
+        {
+            "uuid": RATIOS,
+            "origin": "OpenBB API",
+            "widget_id": "ratios",
+            "name": "Ratios",
+            "description": "Key ratios",
+            "params": [SYMBOL, PERIOD],
+            "metadata": {},
+        }
+    ],
+    "extra": [
+        {
+            "origin": "OpenBB API",
+            "widget_id": "company_news",
+            "name": "News",
+            "description": "News of a company",
+            "params": [{"name": "symbol", "type": "ticker", "description": "Ticker"}],
+            "metadata": {},
+        }
+    ],
+}
+SEARCH = {
+    "server_id": "srv-1",
+    "name": "Docs_search",
+    "url": "https://mcp.example/mcp",
+    "description": "Search the docs",
+    "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+}

@@ -1,0 +1,11 @@
+"""No test here looks for anything outside: what a request names is refused unless a test allows it."""
+
+import pytest
+
+from rightseat.doors.openbb import write
+from rightseat.outbound import Outbound, Rules
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "web", lambda: Outbound(Rules(hosts=())))

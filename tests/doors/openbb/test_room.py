@@ -1,0 +1,81 @@
+"""Pages that a request names, and data under a model's context."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.doors.openbb import write
+from rightseat.history import estimate
+from rightseat.outbound import Outbound, Rules
+from tests.doors.openbb.client import WIDGETS, item, post
+from tests.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool
+from tests.kit.house import Lines, house, says, serving
+
+
+@pytest.fixture
+async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A page that may be fetched, and nothing else."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"<p>The rate is 7 %.</p>"})
+
+    async with serving(app) as url:
+        port = url.rsplit(":", 1)[1]
+        monkeypatch.setattr(
+            write, "web", lambda: Outbound(Rules(hosts=[f"127.0.0.1:{port}"], allow=["127.0.0.0/8"]))
+        )
+        yield url
+
+
+async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(site: str) -> None:
+    model = Lines(says("It is 7 %."))
+    urls = [f"{site}/rate", "http://169.254.169.254/latest", "file:///etc/passwd"]
+    async with house(Runtime(model=model)) as server:
+        answer = await post(server.url, {"messages": [HUMAN], "urls": urls})
+    assert answer.statuses == [("INFO", "Reading 3 files")]
+    assert answer.text == "It is 7 %."
+    *pages, question = plain(model.asked[0])
+    assert question == ("user", "price?")
+    # A stranger's words are no instructions.
+    assert {role for role, _ in pages} == {"user"}
+    assert pages[0][1].endswith("The rate is 7 %.")
+    assert all("could not be fetched" in said for _, said in pages[1:])
+    [collection] = answer.of("copilotCitationCollection")
+    assert [one["source_info"]["name"] for one in collection["citations"]] == [urls[0]]
+    assert collection["citations"][0]["source_info"]["type"] == "web"
+
+
+async def test_at_most_four_pages(site: str) -> None:
+    prompt = await asked({"messages": [HUMAN], "urls": [f"{site}/{n}" for n in range(9)] + [5]})
+    assert len(prompt.messages) == 5
+
+
+async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
+    text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(500)])
+    trip = [HUMAN, ai(CALL), tool(data=[item(text)]), ai("Fine.")]
+    skill = {"slug": "s", "contentMarkdown": "word " * 3000}
+    context = [{**CONTEXT, "data": {"content": text}}] * 3
+    body = {
+        "messages": [*trip * 4, *trip[:3]],
+        "widgets": WIDGETS,
+        "selected_skills": [skill],
+        "context": context,
+    }
+    prompt = await asked(body, context=4096)
+    assert sum(estimate(message.text) for message in prompt.messages) < 3072
+    assert "row 0" in prompt.messages[-1].text
+
+
+async def test_an_assistant_with_little_room_gets_the_chosen_widgets_first() -> None:
+    many = [{**WIDGETS["secondary"][0], "uuid": str(uuid.UUID(int=n)), "name": f"W {n}"} for n in range(80)]
+    prompt = await asked({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many}}, context=4096)
+    assert prompt.tools[0].name == "price"
+    assert 3 < len(prompt.tools) < 40
+    prompt = await asked({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many * 2}})
+    assert len(prompt.tools) == 96
