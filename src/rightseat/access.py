@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable
 
 from rightseat.metrics import Meters
-from rightseat.pump import Message, Send
 
 log = logging.getLogger("rightseat.access")
 # Nothing was answered: the client had left.
@@ -17,8 +15,7 @@ LEFT = 499
 class Visit:
     """`path` is the route's, not the client's: what stands in its place may be anyone's secret."""
 
-    def __init__(self, send: Send, method: str, path: str) -> None:
-        self._send = send
+    def __init__(self, method: str, path: str) -> None:
         self.method = method
         self.path = path
         self.status = LEFT
@@ -26,10 +23,8 @@ class Visit:
         self.owner = "-"
         self.began = time.perf_counter()
 
-    def send(self, message: Message) -> Awaitable[None]:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        return self._send(message)
+    def begin(self, status: int) -> None:
+        self.status = status
 
     def end(self, meters: Meters, *, logged: bool) -> None:
         meters.requests.add(self.path, str(self.status))

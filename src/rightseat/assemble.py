@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from msgspec import Struct
@@ -26,7 +26,6 @@ from rightseat.events import (
 )
 from rightseat.fragments import Fragment
 from rightseat.messages import Call, Message, Opaque, Text
-from rightseat.streams import closing
 
 # An answer longer than this, about a million tokens, is a model that runs away with the memory.
 MAX_TEXT = 4 << 20
@@ -41,26 +40,17 @@ class Answered(Struct, frozen=True):
     shown: frozenset[str]
 
 
-async def assemble(
-    stream: AsyncIterator[Fragment], ids: Ids, clients: Mapping[str, bool]
-) -> AsyncIterator[Event | Answered]:
-    """Events as the model speaks, then one Answered. `clients` says of each known tool who runs it."""
-    desk = Assembly(ids, clients)
-    async with closing(stream):
-        async for fragment in stream:
-            for event in desk.take(fragment):
-                yield event
-    for event in desk.end():
-        yield event
-    yield desk.answered()
-
-
 def spoken(id: str, text: str) -> list[Event]:
     """A whole text as its three events."""
     return [TextStart(id), TextDelta(id, text), TextEnd(id)]
 
 
 class Assembly:
+    """One answer of a model: `take` each fragment, then `end` it, then it is `answered`.
+
+    `clients` says of each known tool whether the client runs it.
+    """
+
     def __init__(self, ids: Ids, clients: Mapping[str, bool]) -> None:
         self.ids = ids
         self.clients = clients
@@ -76,9 +66,10 @@ class Assembly:
         self.usage: Usage | None = None
 
     def take(self, fragment: Fragment) -> list[Event]:
+        # Nearly all are texts, and to match one costs as much as all that is done with it.
+        if isinstance(fragment, fragments.Text):
+            return self.text(fragment.text, False, fragment.logprobs)
         match fragment:
-            case fragments.Text(text, logprobs):
-                return self.text(text, False, logprobs)
             case fragments.CallArgs(index, json):
                 return self.args(index, json)
             case fragments.Reasoning(text):

@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from rightseat.assemble import Answered, spoken
+from rightseat.assemble import Answered, Assembly, spoken
+from rightseat.continuation import Ids
 from rightseat.events import Event, TextDelta, TextEnd, TextStart
+from rightseat.fragments import Fragment
 from rightseat.messages import Message, said
 from rightseat.schema import checker
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
-class Held:
-    """One model turn's text. The schema binds the final answer only: beside calls, words are just words."""
+class Held(Assembly):
+    """Keeps the text in `events`; all else goes on at once. The schema binds the final answer only: beside
+    calls, words are just words."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, ids: Ids, clients: Mapping[str, bool], schema: dict[str, Any]) -> None:
+        super().__init__(ids, clients)
         self.check = checker(schema)
         self.events: list[Event] = []
-        self.text = ""
 
-    def take(self, event: Event) -> bool:
-        """Whether the event is held; all but text goes on at once."""
-        if isinstance(event, TextStart | TextDelta | TextEnd):
-            self.events.append(event)
-            return True
-        return False
+    def take(self, fragment: Fragment) -> list[Event]:
+        return self.hold(super().take(fragment))
+
+    def end(self) -> list[Event]:
+        return self.hold(super().end())
+
+    def hold(self, events: list[Event]) -> list[Event]:
+        out: list[Event] = []
+        for event in events:
+            (self.events if isinstance(event, TextStart | TextDelta | TextEnd) else out).append(event)
+        return out
 
     def problem(self, answered: Answered) -> str | None:
         """What is wrong with the final answer. One that was cut has its own reason, and stays as it is."""
         if answered.message.calls or answered.reason != "stop" or self.refused:
             return None
         found = _FENCED.fullmatch(answered.message.text)
-        self.text = found[1] if found else answered.message.text
+        text = found[1] if found else answered.message.text
         try:
-            problem = self.check.problem(msgspec.json.decode(self.text))
+            problem = self.check.problem(msgspec.json.decode(text))
         except (msgspec.DecodeError, RecursionError) as error:
             return f"it is not JSON ({error})"
         if problem is None and found:
             # The fence was the model's, not part of the value.
-            self.events = spoken(answered.message.id or "", self.text)
+            self.events = spoken(answered.message.id or "", text)
         return problem
 
     @property

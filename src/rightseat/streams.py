@@ -44,16 +44,9 @@ async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterat
             yield item
 
 
-async def numbered(*streams: AsyncIterator[T]) -> AsyncIterator[tuple[int, T]]:
-    """As `merge`, without its tasks and queue where there is only one stream."""
-    if len(streams) == 1:
-        async with closing(streams[0]) as items:
-            async for item in items:
-                yield 0, item
-        return
-    async with closing(merge(*streams)) as pairs:
-        async for pair in pairs:
-            yield pair
+def numbered(*streams: AsyncIterator[T]) -> AsyncIterator[T | tuple[int, T]]:
+    """As `merge`, but an only stream is given as it is: its items pay for no number."""
+    return streams[0] if len(streams) == 1 else merge(*streams)
 
 
 async def merge(*streams: AsyncIterator[T], size: int = 64) -> AsyncIterator[tuple[int, T]]:

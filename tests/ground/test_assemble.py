@@ -1,13 +1,11 @@
 """Fragments in, events out: whatever a model says, what is opened is closed."""
 
-from collections.abc import AsyncIterator, Iterable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat import fragments as f
-from rightseat.assemble import Answered, Assembly, Opened, assemble, spoken
+from rightseat.assemble import Answered, Assembly, Opened, spoken
 from rightseat.continuation import Ids
 from rightseat.errors import Incomplete
 from rightseat.events import (
@@ -24,8 +22,6 @@ from rightseat.events import (
     Usage,
 )
 from rightseat.messages import Opaque
-from rightseat.streams import closing
-from tests.ground.waiting import read
 
 CLIENTS = {"here": False, "there": True}
 STOP = f.Finish("stop")
@@ -115,31 +111,11 @@ def test_a_cut_answer_has_no_call(reason: str) -> None:
     assert not any(isinstance(event, CallEnd) for event in events)
 
 
-async def stream(line: Iterable[f.Fragment], closed: list[bool]) -> AsyncIterator[f.Fragment]:
-    try:
-        for fragment in line:
-            yield fragment
-    finally:
-        closed.append(True)
-
-
-async def test_no_finish_is_incomplete() -> None:
-    closed: list[bool] = []
-    seen: list[Event | Answered] = []
+def test_no_finish_is_incomplete() -> None:
+    desk = Assembly(Ids(), CLIENTS)
+    assert [type(event) for event in desk.take(f.Text("a"))] == [TextStart, TextDelta]
     with pytest.raises(Incomplete):
-        await read(assemble(stream([f.Text("a")], closed), Ids(), CLIENTS), seen)
-    assert [type(part) for part in seen] == [TextStart, TextDelta]
-    assert closed == [True]
-
-
-async def test_one_answered_comes_last_and_leaving_closes_the_model() -> None:
-    closed: list[bool] = []
-    async with closing(assemble(stream([f.Text("a"), STOP], closed), Ids(), CLIENTS)) as parts:
-        seen = [part async for part in parts]
-    assert [isinstance(part, Answered) for part in seen] == [False, False, False, True]
-    async with closing(assemble(stream([f.Text("a"), STOP], closed), Ids(), CLIENTS)) as parts:
-        await anext(parts)
-    assert closed == [True, True]
+        desk.end()
 
 
 words = st.text("ab", max_size=2)

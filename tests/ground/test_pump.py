@@ -195,3 +195,35 @@ async def test_a_reader_stuck_on_a_keep_alive_is_dropped_too(leaves: bool) -> No
     await asyncio.wait([task])
     assert done
     assert task.result() is False
+
+
+async def test_a_keep_alive_that_fails_at_the_end_spoils_nothing() -> None:
+    """It may be on its way when the reply ends, and a server takes nothing after that."""
+    go = asyncio.Event()
+
+    class Strict(Socket):
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            if message.get("body") == OK.keep_alive:
+                go.set()
+                raise RuntimeError("sent after the end")
+
+    socket, reply = Strict(), Reply(OK, go, b"one")
+    assert await bounded(socket, reply, Pace(keep_alive=0.05, send_timeout=30)) is True
+    assert socket.bodies == [OK.keep_alive, b"one", b""]
+
+
+async def test_pieces_go_directly_where_the_server_can() -> None:
+    """And by `send` where it says that it cannot now, in the same order."""
+    socket = Socket()
+
+    def direct(data: bytes) -> bool:
+        if data == b"two":
+            return False
+        socket.sent.append({"type": "direct", "body": data})
+        return True
+
+    assert await bounded(socket, Reply(OK, b"one", b"two", b"three"), direct=direct) is True
+    told = [(message["type"], message.get("body")) for message in socket.sent[1:]]
+    body = "http.response.body"
+    assert told == [("direct", b"one"), (body, b"two"), ("direct", b"three"), (body, b"")]

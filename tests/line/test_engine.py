@@ -29,7 +29,8 @@ from rightseat.events import (
 from rightseat.fragments import Finish, Fragment, Reasoning, Refusal, Text, Used
 from rightseat.messages import Call
 from rightseat.prompt import Prompt, ToolChoice, ToolSpec
-from rightseat.turn import Context
+from rightseat.streams import closing
+from rightseat.turn import Context, Turn
 from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 
@@ -204,6 +205,23 @@ async def test_a_failure_closes_what_is_open() -> None:
     assert isinstance(failed, RunFailed)
     assert failed.code == "internal"
     assert "not one of ours" not in failed.message
+
+
+async def test_leaving_closes_the_model() -> None:
+    closed: list[bool] = []
+
+    async def speaks(prompt: Prompt) -> AsyncIterator[Fragment]:
+        try:
+            yield Text("a")
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    async with closing(Runtime(model=Lines(speaks)).run(Turn(messages=(said("user", "hi"),)))) as events:
+        assert isinstance(await anext(events), RunStarted)
+        assert isinstance(await anext(events), TextStart)
+        assert closed == []
+    assert closed == [True]
 
 
 async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() -> None:

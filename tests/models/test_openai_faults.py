@@ -194,15 +194,15 @@ async def test_a_second_try_may_succeed() -> None:
     ("headers", "seconds"),
     [
         ({}, None),
-        ({"Retry-After": "7"}, 7),
-        ({"Retry-After": "0"}, 0),
-        ({"Retry-After": "1.5"}, 1.5),
-        ({"retry-after-ms": "250", "Retry-After": "1"}, 0.25),
-        ({"Retry-After": "999999999"}, 86_400),
-        ({"Retry-After": "-1"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": "999999999"}, 86_400),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
@@ -210,7 +210,7 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 
 def test_retry_after_as_a_date() -> None:
-    wait = retry_after({"Retry-After": formatdate(time.time() + 60, usegmt=True)})
+    wait = retry_after({"retry-after": formatdate(time.time() + 60, usegmt=True)})
     assert wait is not None
     assert 55 < wait <= 60
 

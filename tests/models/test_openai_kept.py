@@ -2,16 +2,15 @@
 
 import gc
 
-import aiohttp
-
+from rightseat.http import Response
 from tests.kit.answers import SSE
 from tests.kit.connection import Connection, Received
 from tests.models.asking import asked, connected
 
 
-def readers() -> int:
+def responses() -> int:
     gc.collect()
-    return sum(type(thing) is aiohttp.StreamReader for thing in gc.get_objects())
+    return sum(type(thing) is Response for thing in gc.get_objects())
 
 
 async def test_a_kept_connection_does_not_hold_on_to_its_answers() -> None:
@@ -28,9 +27,9 @@ async def test_a_kept_connection_does_not_hold_on_to_its_answers() -> None:
     async with connected() as (upstream, model):
         upstream.reply = reply
         await asked(model)
-        before = readers()
+        before = responses()
         for _ in range(5):
             _, failure = await asked(model)
             assert failure is None
         assert len(upstream.connections) == 1
-        assert readers() <= before
+        assert responses() <= before

@@ -16,6 +16,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from rightseat.pump import DIRECT, Direct
+
 MAX_HEADERS = 100
 MAX_WAITING = 8
 LINGER = 1.0
@@ -49,9 +51,9 @@ class Reluctant:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.transport = protocol.transport
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.transport, name)
+        # All that uvicorn calls for an answer: to look it up for each token would cost more than the call.
+        self.write = self.transport.write
+        self.is_closing = self.transport.is_closing
 
     def close(self) -> None:
         # Then `on_response_complete` follows, and lingers.
@@ -145,6 +147,7 @@ class Protocol(HttpToolsProtocol):
             raise Refused(TOO_MANY)
         super().on_headers_complete()
         self.cycle.transport = cast(asyncio.Transport, Reluctant(self))
+        self.cycle.scope["extensions"] = {DIRECT: {"write": direct(self.cycle)}}
         if self.pipeline:
             # uvicorn stops reading here, and would not hear that the client has left.
             self.flow.resume_reading()
@@ -210,6 +213,20 @@ class Protocol(HttpToolsProtocol):
             self.timer = self.loop.call_later(LINGER, self.transport.close)
         else:
             self.transport.close()
+
+
+def direct(cycle: RequestResponseCycle) -> Direct:
+    """What `cycle.send` does for one more piece of a chunked body that can be written now."""
+    flow, write = cycle.flow, cycle.transport.write
+
+    def written(data: bytes) -> bool:
+        ended = cycle.disconnected or cycle.response_complete
+        if ended or flow.write_paused or not cycle.chunked_encoding or not data:
+            return False
+        write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
+    return written
 
 
 def _answer(reason: Refusal) -> bytes:

@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import aiohttp
 import msgspec
 from yarl import URL
 
@@ -21,9 +20,11 @@ from rightseat.errors import (
     UpstreamRefused,
 )
 from rightseat.fragments import Fragment
+from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
 from rightseat.models.openai import faults, request
 from rightseat.models.openai.answer import Answer
 from rightseat.models.openai.exchange import Exchange
+from rightseat.models.openai.watchdog import Watchdog
 from rightseat.prompt import Prompt
 from rightseat.retry import retrying
 
@@ -65,8 +66,6 @@ class OpenAI:
         self.name = name
         self.address = str(base)
         """Where `rightseat doctor` looks whether anyone is there."""
-        self._url = (base / "chat" / "completions").with_query(base.query)
-        self._embeddings = (base / "embeddings").with_query(base.query)
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
@@ -77,6 +76,10 @@ class OpenAI:
             **headers,
         }
         _check_headers(self._headers)
+        self._chat, self._embeddings = (
+            request_head("POST", base.joinpath(*path).with_query(base.query), self._headers)
+            for path in (("chat", "completions"), ("embeddings",))
+        )
         self._secrets = [secret for secret in (api_key, *headers.values(), *base.query.values()) if secret]
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
@@ -89,18 +92,20 @@ class OpenAI:
         )
         self._tries = tries
         self.enforces_schema = strict_tools
-        self._session: aiohttp.ClientSession | None = None
+        self._client = Client(base, connect_timeout=connect_timeout)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        self._client.close()
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         exchange = await self._ask(prompt)
         try:
-            while (fragments := await exchange.read()) is not None:
-                for fragment in fragments:
+            response = exchange.response
+            while not exchange.over:
+                if not response.ready:
+                    await response.arrival()
+                    continue
+                for fragment in exchange.read():
                     yield fragment
             for fragment in exchange.end():
                 yield fragment
@@ -111,26 +116,28 @@ class OpenAI:
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """The server's own answer to an embeddings request, with its vectors as they are."""
         sent = msgspec.json.encode({**body, "model": self.name})
-        response, deadline = await self._begun(self._embeddings, sent)
+        response, watch = await self._begun(self._embeddings, sent)
         try:
-            async with asyncio.timeout_at(deadline):
-                data = await _capped(response)
+            data = await response.read(_EMBEDDINGS + 1)
+            if len(data) > _EMBEDDINGS:
+                raise faults.garbled(f"more than {_EMBEDDINGS} bytes of embeddings")
             found = msgspec.json.decode(data)
-        except TimeoutError as error:
-            raise faults.first_token_timeout(self._first_token_timeout) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except Cut as error:
+            if watch.expired:
+                raise faults.first_token_timeout(self._first_token_timeout) from error
             raise faults.incomplete() from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise faults.garbled("not the JSON of embeddings") from error
         finally:
+            watch.stop()
             response.close()
         if not isinstance(found, dict) or not isinstance(found.get("data"), list):
             raise faults.garbled("not the JSON of embeddings")
         return found
 
-    async def _begun(self, url: URL, body: bytes) -> tuple[aiohttp.ClientResponse, float]:
+    async def _begun(self, head: bytes, body: bytes) -> tuple[Response, Watchdog]:
         return await retrying(
-            lambda: self._post(url, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
+            lambda: self._post(head, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
         )
 
     async def _ask(self, prompt: Prompt) -> Exchange:
@@ -140,49 +147,55 @@ class OpenAI:
             raise CallerError(
                 "A message contains half a character (a lone surrogate): send valid text."
             ) from error
-        response, deadline = await self._begun(self._url, body)
+        response, watch = await self._begun(self._chat, body)
         strict = prompt.tools if self._dialect.strict_tools else ()
         answer = Answer(frozenset(tool.name for tool in strict))
         return Exchange(
             response,
             answer,
-            deadline=deadline,
+            watch,
             first=self._first_token_timeout,
             idle=self._idle_timeout,
             note=lambda payload: self._log("in the stream", payload),
         )
 
-    async def _post(self, url: URL, body: bytes) -> tuple[aiohttp.ClientResponse, float]:
-        """An answer that has begun, and when its first token is due."""
+    async def _post(self, head: bytes, body: bytes) -> tuple[Response, Watchdog]:
+        """An answer that has begun, and who sees to it that it goes on."""
         deadline = asyncio.get_running_loop().time() + self._first_token_timeout
         try:
-            async with asyncio.timeout_at(deadline):
-                response = await self._connected().post(
-                    url, data=body, headers=self._headers, allow_redirects=False
-                )
-        except aiohttp.ConnectionTimeoutError as error:
+            response = await self._client.send(head, body, deadline)
+        except ConnectTimeout as error:
             raise faults.connect_timeout(self._connect_timeout) from error
         except TimeoutError as error:
             raise faults.first_token_timeout(self._first_token_timeout) from error
-        except aiohttp.ClientResponseError as error:
-            # What came was no HTTP.
-            raise faults.garbled("not HTTP") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise faults.refused() from error
-        if 200 <= response.status < 300:
-            return response, deadline
-        raise await self._refusal(response)
+        watch = Watchdog(response, deadline, self._idle_timeout)
+        accepted = False
+        try:
+            await response.head()
+            accepted = 200 <= response.status < 300
+            if not accepted:
+                raise await self._refusal(response)
+        except NotHttp as error:
+            raise faults.garbled("not HTTP") from error
+        except Cut as error:
+            if watch.expired:
+                raise faults.first_token_timeout(self._first_token_timeout) from error
+            raise faults.refused() from error
+        finally:
+            if not accepted:
+                watch.stop()
+                response.close()
+        return response, watch
 
-    async def _refusal(self, response: aiohttp.ClientResponse) -> RightseatError:
+    async def _refusal(self, response: Response) -> RightseatError:
         body = b""
         try:
             async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                while len(body) < _ERROR_BODY and (data := await response.content.readany()):
-                    body += data
-        except (TimeoutError, aiohttp.ClientError, OSError):
+                body = await response.read(_ERROR_BODY)
+        except (TimeoutError, Cut):
             log.debug("the body of an error answer did not arrive whole")
-        finally:
-            response.close()
         self._log(f"HTTP {response.status}", body)
         return faults.of_status(response.status, response.headers, body[:_ERROR_BODY])
 
@@ -194,26 +207,6 @@ class OpenAI:
             for secret in self._secrets:
                 text = text.replace(secret, "***")
             log.debug("model %r, %s: %r", self.name, where, text[:300])
-
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_timeout),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
-        return self._session
-
-
-async def _capped(response: aiohttp.ClientResponse) -> bytes:
-    data = b""
-    while piece := await response.content.readany():
-        data += piece
-        if len(data) > _EMBEDDINGS:
-            raise faults.garbled(f"more than {_EMBEDDINGS} bytes of embeddings")
-    return data
 
 
 def is_openai(base_url: str) -> bool:

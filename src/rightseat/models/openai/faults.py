@@ -141,11 +141,11 @@ def error_of(body: bytes) -> Any:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a header in milliseconds, in seconds or as a date."""
+    """Seconds to wait, from a header (its name in lower case) in milliseconds, in seconds or as a date."""
     millis = headers.get("retry-after-ms", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d+)?", millis):
         return min(float(millis) / 1000, _LONGEST_WAIT)
-    value = headers.get("Retry-After", "").strip()
+    value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
         return min(float(value), _LONGEST_WAIT)
     try:

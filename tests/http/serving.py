@@ -1,0 +1,93 @@
+"""A server that writes exactly the bytes it is told to, and a client for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+
+from yarl import URL
+
+from rightseat.http import Client, Response, request_head
+
+Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Server:
+    """`reply` answers each request; `requests` holds what came, by connection."""
+
+    def __init__(self) -> None:
+        self.requests: list[list[bytes]] = []
+        self.reply: Reply = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        self.left = 0
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came: list[bytes] = []
+        self.requests.append(came)
+        self._writers.append(writer)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                came.append(head + await reader.readexactly(size))
+                await self.reply(writer)
+        except (asyncio.IncompleteReadError, OSError):
+            self.left += 1
+        finally:
+            writer.close()
+
+    def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+
+def answering(*pieces: bytes, end: bool = False) -> Reply:
+    """Each piece by itself; with `end` the connection is closed after them."""
+
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            # So that the client reads it before the next.
+            await asyncio.sleep(0)
+        if end:
+            writer.close()
+
+    return reply
+
+
+@asynccontextmanager
+async def serving(
+    *, tls: SSLContext | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[tuple[Server, Client, URL]]:
+    server = Server()
+    listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
+    scheme = "https" if tls else "http"
+    url = URL.build(scheme=scheme, host=host, port=listening.sockets[0].getsockname()[1], path="/v1/x")
+    client = Client(url, connect_timeout=5)
+    try:
+        yield server, client, url
+    finally:
+        client.close()
+        server.hang_up()
+        listening.close()
+
+
+async def ask(client: Client, url: URL, body: bytes = b"{}") -> Response:
+    """An answer whose head is there."""
+    deadline = asyncio.get_running_loop().time() + 10
+    response = await client.send(request_head("POST", url, {"X-A": "b"}), body, deadline)
+    try:
+        await response.head()
+    except BaseException:
+        response.close()
+        raise
+    return response
+
+
+async def read(client: Client, url: URL) -> bytes:
+    response = await ask(client, url)
+    try:
+        return await response.read(1 << 20)
+    finally:
+        response.close()
