@@ -19,9 +19,10 @@ from rightseat.library import Runtime
 from rightseat.nearest import nearest
 from rightseat.openapi import described
 from rightseat.operations import operations
-from rightseat.pump import Head, Headers, Pace, Receive, Reply, Send, pump
+from rightseat.pump import DIRECT, Head, Headers, Pace, Receive, Reply, Send, pump
 
 Scope = dict[str, Any]
+Found = tuple[Door, Route, dict[str, str]]
 NOWHERE = "(none)"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -31,6 +32,8 @@ class Settings(Policy, Protocol):
 
     @property
     def access_log(self) -> bool: ...
+    @property
+    def introspection(self) -> bool: ...
     @property
     def metrics(self) -> str: ...
 
@@ -48,6 +51,7 @@ class App:
         self.runtime = runtime
         self.guard = Guard(settings)
         self.access_log = settings.access_log
+        self.introspection = settings.introspection
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
         every = [operations(lambda: self.runtime, doors, metrics=settings.metrics), *doors]
@@ -74,27 +78,30 @@ class App:
         REQUEST.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
         door, path = self.table.place(path_of(scope))
-        visit = Visit(send, scope["method"], path)
+        visit = Visit(scope["method"], path)
         try:
             try:
                 base = self.base(scope, headers, visit)
                 if scope["method"] == "OPTIONS":
-                    extra += self.guard.preflight(headers)
+                    extra += self.guard.preflight(headers, door.origins)
                     reply = nothing()
                 else:
                     body = has_body(scope["method"], headers)
-                    extra += self.guard.check_origin(headers, has_body=body)
+                    extra += self.guard.check_origin(headers, has_body=body, also=door.origins)
                     found = await self.request(scope, headers, receive, visit)
                     if found is None:
                         return
                     route, request = found
-                    request = msgspec.structs.replace(request, id=request_id, base=base)
+                    request = msgspec.structs.replace(
+                        request, id=request_id, base=base, introspection=self.introspection
+                    )
                     reply = route.answer(request, self.runtime)
             except RightseatError as error:
-                reply = door.refuse(error)
+                reply = door.refuse_as(error, headers) if door.refuse_as else door.refuse(error)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
-            await pump(reply, receive, visit.send, pace=self.pace, headers=extra)
+            direct = scope.get("extensions", {}).get(DIRECT, {}).get("write")
+            await pump(reply, receive, send, pace=self.pace, headers=extra, begin=visit.begin, direct=direct)
         finally:
             visit.end(self.runtime.meters, logged=self.access_log)
 
@@ -138,22 +145,35 @@ class Table:
     def __init__(self, doors: Sequence[Door]) -> None:
         self.doors = doors
         self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
+        # A path without a parameter is looked up, and only the others are searched.
+        self.fixed: dict[str, list[Found]] = {}
+        for door, route, _ in self.routes:
+            if "{" not in route.path:
+                self.fixed.setdefault(route.path, []).append((door, route, {}))
+        self.open = [entry for entry in self.routes if "{" in entry[1].path]
+
+    def at(self, path: str) -> list[Found]:
+        """The routes of a path, whatever their methods, with the path's parameters."""
+        searched = ((door, route, pattern.fullmatch(path)) for door, route, pattern in self.open)
+        here = [(door, route, found.groupdict()) for door, route, found in searched if found]
+        return self.fixed.get(path, []) + here
 
     def place(self, path: str) -> tuple[Door, str]:
         """The door and the route's path that a path belongs to. An unknown one is for the door whose paths
         begin alike: its client is who asks, and should be able to read the answer."""
-        here = ((door, route.path) for door, route, pattern in self.routes if pattern.fullmatch(path))
+        for door, route, _ in self.at(path):
+            return door, route.path
         first = path.split("/")[1:2]
         alike = ((door, NOWHERE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
-        return next(here, next(alike, (self.doors[0], NOWHERE)))
+        return next(alike, (self.doors[0], NOWHERE))
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        here = [(route, found) for _, route, pattern in self.routes if (found := pattern.fullmatch(path))]
-        for route, found in here:
+        here = self.at(path)
+        for _, route, params in here:
             if route.method == method or (route.method == "GET" and method == "HEAD"):
-                return route, found.groupdict()
+                return route, params
         if here:
-            allowed = ", ".join(sorted({route.method for route, _ in here}))
+            allowed = ", ".join(sorted({route.method for _, route, _ in here}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
         known = [route.path for _, route, _ in self.routes]
         near = nearest(path, known)

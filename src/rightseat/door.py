@@ -15,12 +15,15 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from rightseat.calling.builtin import understood
 from rightseat.errors import CallerError, RightseatError
 from rightseat.events import Event
+from rightseat.journal import Entry, Journal, Numbered
 from rightseat.prompt import ToolSpec
 from rightseat.pump import Head, Reply
 from rightseat.responder import Responder
 from rightseat.schema import checker
+from rightseat.tools import Tool
 from rightseat.turn import Owner, Turn
 
 T = TypeVar("T")
@@ -35,11 +38,57 @@ TRACE = ("traceparent", "tracestate")
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
+class Described(Protocol):
+    """What an assistant says of itself to people, and what a door must know to serve it well."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def image(self) -> str: ...
+    @property
+    def tools(self) -> tuple[Tool, ...]: ...
+    @property
+    def context(self) -> int | None: ...
+
+
+class Threads(Protocol):
+    """Conversations that are kept, and runs that outlive their client."""
+
+    @property
+    def journal(self) -> Journal: ...
+
+    async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[Numbered]:
+        """Begin a run on its thread; what comes back is that run. Conflict when another one is under way."""
+        ...
+
+    def follow(self, owner: Owner, thread: str, after: int = 0, /) -> AsyncIterator[Numbered]:
+        """A thread after a number, then its live run. A thread that is not there is empty."""
+        ...
+
+    async def earlier(self, owner: Owner, thread: str, number: int, /) -> list[Entry]:
+        """The run that a number belongs to, up to that number."""
+        ...
+
+    async def stop(self, owner: Owner, thread: str, /) -> bool: ...
+
+    async def delete(self, owner: Owner, thread: str, /) -> bool: ...
+
+
 class Host(Protocol):
     """The part of a Runtime that a door may see."""
 
     @property
+    def threads(self) -> Threads: ...
+
+    @property
     def responders(self) -> Mapping[str, Responder]: ...
+
+    @property
+    def assistants(self) -> Mapping[str, Described]:
+        """Those of the responders that are described."""
+        ...
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
@@ -51,7 +100,19 @@ class Host(Protocol):
         """Whether it is a model and nothing else: no instructions, no tools."""
         ...
 
+    def completes(self, name: str | None, /) -> bool:
+        """Whether its model goes on with a text as it is: a turn may then be `raw`."""
+        ...
+
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
+
+    async def tokenize(
+        self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool
+    ) -> list[Any]:
+        """Its model's tokens of a text: their numbers, or with `pieces` objects of number and text."""
+        ...
+
+    async def detokenize(self, name: str | None, tokens: list[int], /) -> str: ...
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -65,6 +126,8 @@ class Request(Struct, frozen=True, kw_only=True):
     id: str
     base: str = ""
     """Where its client finds this server, without a slash at the end."""
+    introspection: bool = False
+    """Whether a schema may be looked at here."""
 
     @property
     def trace(self) -> dict[str, str]:
@@ -113,14 +176,22 @@ class Door:
     refuse: Callable[[RightseatError], Reply]
     hint: Callable[[str], str]
     probes: tuple[Probe, ...] = ()
+    refuse_as: Callable[[RightseatError, dict[str, str]], Reply] | None = None
+    """As `refuse`, where the shape depends on the request's headers."""
+    origins: tuple[str, ...] = ()
+    """The pages of its client: they may call it besides those of [server] cors."""
 
 
 async def whole(
     status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json"
 ) -> Reply:
     """A reply in one piece."""
-    length = (b"content-length", str(len(body)).encode())
-    yield Head(status, ((b"content-type", kind), length, *headers), whole=body)
+    yield piece(status, body, *headers, kind=kind)
+
+
+def piece(status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json") -> Head:
+    length = (b"content-length", b"%d" % len(body))
+    return Head(status, ((b"content-type", kind), length, *headers), whole=body)
 
 
 async def body_of(reply: Reply) -> bytes:
@@ -153,11 +224,12 @@ def client_spec(
 ) -> ToolSpec:
     """A client's tool, its schema checked before any model sees it; `place` names it in the error."""
     schema = parameters or {"type": "object", "properties": {}}
+    spec = understood(ToolSpec(name, description or "", schema))
     try:
-        checker(schema)
+        checker(spec.parameters)
     except CallerError as error:
         raise CallerError(f"{place}.parameters: {error.message}", param=f"{place}.parameters") from None
-    return ToolSpec(name, description or "", schema)
+    return spec
 
 
 def header_id(request: Request, name: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import cast
 
 import msgspec
 
-from rightseat.assemble import Answered, assemble
+from rightseat.assemble import Answered, Assembly
 from rightseat.calls import Batch
 from rightseat.continuation import LIFETIME, Continuation, Ids, Store, ticket_of
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
@@ -82,10 +82,25 @@ class Engine:
             raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
         talk = await self.begin(turn)
         while not talk.over:
-            step = self.ask_model(talk) if talk.batch is None else self.carry_out(talk, talk.batch)
-            async with closing(step) as events:
-                async for event in events:
-                    yield event
+            if talk.batch is not None:
+                async with closing(self.carry_out(talk, talk.batch)) as events:
+                    async for event in events:
+                        yield event
+                continue
+            # Not a generator of its own, as the other step is: every token would pay for it.
+            self.check_rounds(talk)
+            prompt, dropped = await self.prompt(talk)
+            talk.rounds += 1
+            if dropped > talk.dropped:
+                talk.dropped = dropped
+                yield Custom("history_cut", {"dropped": dropped, "context": self.assistant.context})
+            desk = self.desk(talk)
+            async with closing(self.assistant.model.stream(prompt)) as fragments:
+                async for fragment in fragments:
+                    for event in desk.take(fragment):
+                        yield event
+            for event in self.conclude(talk, desk):
+                yield event
 
     async def begin(self, turn: Turn) -> Talk:
         """The turn as a talk: gone on with if it brings what a continuation waits for, else new."""
@@ -147,56 +162,39 @@ class Engine:
         talk.added += [*batch.messages(), *talk.later]
         talk.batch, talk.later = None, ()
 
-    async def ask_model(self, talk: Talk) -> AsyncIterator[Event]:
-        """The other step: the model speaks. Without calls that is the end of the turn."""
-        answered: Answered | None = None
-        held = self.held(talk.turn)
-        async with closing(self.answer(talk)) as parts:
-            async for part in parts:
-                if isinstance(part, Answered):
-                    answered = part
-                elif held is None or not held.take(part):
-                    yield part
-        assert answered is not None, "assemble ends with an Answered or raises"
-        problem = held.problem(answered) if held else None
-        if problem is not None:
-            self.repair(talk, answered, problem)
-            return
-        for event in [*(held.events if held else ()), *self.conclude(talk, answered)]:
-            yield event
-
-    async def answer(self, talk: Talk) -> AsyncIterator[Event | Answered]:
-        """One answer of the model to all that was said."""
+    def check_rounds(self, talk: Talk) -> None:
         if talk.rounds >= self.assistant.rounds:
             raise TooManyRounds(
                 f"Stopped after {talk.rounds} rounds: the model kept calling tools. "
                 "Ask for less at once, or raise `rounds` of this assistant."
             )
-        prompt, dropped = await self.prompt(talk)
-        talk.rounds += 1
-        if dropped > talk.dropped:
-            talk.dropped = dropped
-            yield Custom("history_cut", {"dropped": dropped, "context": self.assistant.context})
+
+    def desk(self, talk: Talk) -> Assembly:
+        """What makes events of the model's answer: one that must fit a schema is held back, unless the model
+        itself sees to it."""
         clients = {name: tool.client for name, tool in talk.tools.items()}
-        async with closing(assemble(self.assistant.model.stream(prompt), talk.ids, clients)) as parts:
-            async for part in parts:
-                if type(part) is Answered and part.usage is not None:
-                    talk.usage = part.usage + (talk.usage or Usage())
-                yield part
+        schema = talk.turn.output_schema
+        if schema is None or getattr(self.assistant.model, "enforces_schema", False):
+            return Assembly(talk.ids, clients)
+        return Held(talk.ids, clients, schema)
 
-    def conclude(self, talk: Talk, answered: Answered) -> list[Event]:
-        """The turn's end, or the calls that are to be carried out next."""
-        if not answered.message.calls:
-            talk.over = True
-            return [RunFinished(cast(Reason, answered.reason), talk.usage)]
-        talk.batch = self.batch(talk, answered.message)
-        return talk.batch.begin(answered.shown)
-
-    def held(self, turn: Turn) -> Held | None:
-        """Where the model itself enforces the schema, nothing needs to wait."""
-        if turn.output_schema is None or getattr(self.assistant.model, "enforces_schema", False):
-            return None
-        return Held(turn.output_schema)
+    def conclude(self, talk: Talk, desk: Assembly) -> list[Event]:
+        """The model has spoken: the turn's end, the calls to carry out next, or another try."""
+        events = desk.end()
+        answered = desk.answered()
+        if answered.usage is not None:
+            talk.usage = answered.usage + (talk.usage or Usage())
+        if isinstance(desk, Held):
+            problem = desk.problem(answered)
+            if problem is not None:
+                self.repair(talk, answered, problem)
+                return events
+            events += desk.events
+        if answered.message.calls:
+            talk.batch = self.batch(talk, answered.message)
+            return events + talk.batch.begin(answered.shown)
+        talk.over = True
+        return [*events, RunFinished(cast(Reason, answered.reason), talk.usage)]
 
     def repair(self, talk: Talk, answered: Answered, problem: str) -> None:
         """Let the model answer once more; who fails twice is not asked a third time."""
@@ -207,6 +205,8 @@ class Engine:
 
     async def prompt(self, talk: Talk) -> tuple[Prompt, int]:
         turn = talk.turn
+        if turn.raw is not None:
+            return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings), 0
         messages = [*instructions(self.assistant.system, turn), *await self.believed(talk), *talk.added]
         # What a request asks of the tools binds its first answer; bound for ever, it would never end.
         choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
@@ -218,7 +218,8 @@ class Engine:
             tool_choice=choice,
             output_schema=turn.output_schema,
             settings=turn.settings,
-            conversation=turn.conversation or turn.thread or None,
+            conversation=turn.conversation or turn.session or turn.thread or None,
+            parent=turn.parent,
         )
         return prompt, dropped
 

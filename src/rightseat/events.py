@@ -17,11 +17,14 @@ Reason = Literal["stop", "length", "content_filter", "calls", "interrupt"]
 
 
 class Usage(Struct, frozen=True, gc=False):
+    """Tokens. `cached` ones are part of the input: they were known already and not read again."""
+
     input: int = 0
     output: int = 0
+    cached: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.input + other.input, self.output + other.output)
+        return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached)
 
 
 class RunStarted(Struct, frozen=True, tag=True):

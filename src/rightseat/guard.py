@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from rightseat.proxy import Proxies
 from rightseat.pump import Headers, Receive
 
 HEADER_NAMES = re.compile(r"[A-Za-z0-9, _-]{0,1000}")
-METHODS = b"GET, POST, DELETE, OPTIONS"
+METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
 class Policy(Protocol):
@@ -41,6 +42,7 @@ class Policy(Protocol):
     def body_timeout(self) -> float: ...
 
 
+@lru_cache(maxsize=256)
 def loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
@@ -72,19 +74,22 @@ class Guard:
                 f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be."
             )
 
-    def check_origin(self, headers: Mapping[str, str], *, has_body: bool) -> Headers:
-        """Refuse foreign origins; for an allowed one, the headers that let its page read the reply."""
+    def check_origin(
+        self, headers: Mapping[str, str], *, has_body: bool, also: Collection[str] = ()
+    ) -> Headers:
+        """Refuse foreign origins; for an allowed one, the headers that let its page read the reply. `also`
+        are the origins of the door's own client."""
         origin = headers.get("origin")
         if origin is None:
             return ()
-        listed = origin.lower() in self.origins
+        listed = origin.lower() in self.origins or origin.lower() in also
         if not (listed or self.own(origin, headers.get("host", ""))):
             raise Forbidden("This origin may not call here. Add it to [server] cors if it should.")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         if has_body and media != "application/json" and not media.endswith("+json"):
             raise NotJson("Send the body with `Content-Type: application/json`.")
         allowed = [(b"access-control-allow-origin", origin.encode()), (b"vary", b"Origin")]
-        allowed.append((b"access-control-expose-headers", b"x-request-id, retry-after"))
+        allowed.append((b"access-control-expose-headers", b"x-request-id, x-trace-id, retry-after"))
         if listed:
             allowed.append((b"access-control-allow-credentials", b"true"))
         return tuple(allowed)
@@ -99,9 +104,9 @@ class Guard:
             return False
         return loopback(parts.hostname) or parts.netloc.lower() == host.lower()
 
-    def preflight(self, headers: Mapping[str, str]) -> Headers:
+    def preflight(self, headers: Mapping[str, str], also: Collection[str] = ()) -> Headers:
         """What a browser asks before it sends a real request."""
-        allowed = self.check_origin(headers, has_body=False)
+        allowed = self.check_origin(headers, has_body=False, also=also)
         asked = headers.get("access-control-request-headers", "")
         names = asked if HEADER_NAMES.fullmatch(asked) else ""
         more = [

@@ -41,6 +41,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
 
 
+class Raw(Struct, frozen=True):
+    """A text, or its tokens, to go on with as it is: for models that have `completes`."""
+
+    text: str | tuple[int, ...]
+    grammar: str = ""
+    """What may be written, as GBNF."""
+    logprobs: int | None = None
+    """How many likely tokens are told beside each one written; None: no probabilities at all."""
+    echo: bool = False
+
+
 class Prompt(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -48,6 +59,23 @@ class Prompt(Struct, frozen=True, kw_only=True):
     output_schema: dict[str, Any] | None = None
     settings: Settings = Settings()
     conversation: str | None = None
+    parent: str | None = None
+    """The conversation that this one was forked from."""
+    raw: Raw | None = None
+    """Instead of everything else but the settings."""
+
+    @property
+    def callable(self) -> tuple[ToolSpec, ...]:
+        """The tools that may be called: none, the named one, or all."""
+        choice = self.tool_choice
+        if choice.mode == "none":
+            return ()
+        return tuple(tool for tool in self.tools if choice.mode != "named" or tool.name == choice.name)
+
+    @property
+    def must(self) -> bool:
+        """Whether a tool has to be called."""
+        return self.tool_choice.mode in ("required", "named") and bool(self.callable)
 
 
 class Model(Protocol):

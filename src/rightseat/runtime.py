@@ -14,7 +14,15 @@ from msgspec.structs import replace
 from rightseat.assemble import Opened
 from rightseat.continuation import Store
 from rightseat.engine import Assistant, Engine
-from rightseat.errors import NotConfigured, NotFound, Restarting, RightseatError, TimedOut, Unavailable
+from rightseat.errors import (
+    NotConfigured,
+    NotFound,
+    Restarting,
+    RightseatError,
+    TimedOut,
+    Unavailable,
+    UpstreamError,
+)
 from rightseat.events import Event, RunFailed, RunStarted, TextDelta
 from rightseat.function import as_tool
 from rightseat.prompt import Model
@@ -25,6 +33,7 @@ from rightseat.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
+NO_TOKENS = "This model does not tell its tokens: only a local one does. Name one."
 
 
 class Limits(Struct, frozen=True):
@@ -126,12 +135,32 @@ class Runtime:
         assistant = self.assistant(name)
         return assistant is not None and not assistant.system and not assistant.tools
 
+    def completes(self, name: str | None) -> bool:
+        assistant = self.assistant(name)
+        return bool(getattr(assistant and assistant.model, "completes", False))
+
+    def ability(self, name: str | None, method: str, problem: str) -> Callable[..., Awaitable[Any]]:
+        """What the assistant's model can do beside answering, if it can."""
+        assistant = self.assistant(name)
+        found: Callable[..., Awaitable[Any]] | None = getattr(assistant and assistant.model, method, None)
+        if found is None:
+            raise NotConfigured(problem)
+        return found
+
+    async def tokenize(
+        self, name: str | None, text: str, *, add: bool, special: bool, pieces: bool
+    ) -> list[Any]:
+        tokenize = self.ability(name, "tokenize", NO_TOKENS)
+        tokens: list[Any] = await tokenize(text, add=add, special=special, pieces=pieces)
+        return tokens
+
+    async def detokenize(self, name: str | None, tokens: list[int]) -> str:
+        text: str = await self.ability(name, "detokenize", NO_TOKENS)(tokens)
+        return text
+
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Vectors of texts, from the endpoint of the assistant's model."""
-        assistant = self.assistant(name)
-        embed = getattr(assistant and assistant.model, "embed", None)
-        if embed is None:
-            raise NotConfigured("This model has no embeddings. Name one that has.")
+        embed = self.ability(name, "embed", "This model has no embeddings. Name one that has.")
         vectors: dict[str, Any] = await embed(body)
         return vectors
 
@@ -196,6 +225,19 @@ class Runtime:
         if self.runs:
             self._last = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._last], timeout=seconds)
+
+    async def start(self) -> None:
+        """Start what models hold: a local one's process. Without it, each starts with its first question."""
+        models = {id(assistant.model): assistant.model for assistant in self.assistants.values()}
+        for model in models.values():
+            start = getattr(model, "start", None)
+            if start is None:
+                continue
+            try:
+                await start()
+            except UpstreamError as error:
+                # Another's server may come later: until then `ready` is false.
+                log.warning("a model is not there yet: %s", error.message)
 
     async def close(self) -> None:
         """Close what the runtime holds open: models' connections, children."""

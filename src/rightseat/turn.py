@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightseat.messages import Message
-from rightseat.prompt import Settings, ToolChoice, ToolSpec
+from rightseat.prompt import Raw, Settings, ToolChoice, ToolSpec
 
 MAX_DEPTH = 5
 
@@ -52,3 +52,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     depth: int = 0
     shows_interrupts: bool = True
     conversation: str | None = None
+    session: str | None = None
+    """What the client calls its conversation, for caches only: nothing is looked up or stored by it."""
+    parent: str | None = None
+    """The session that this one was forked from."""
+    raw: Raw | None = None

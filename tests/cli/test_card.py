@@ -28,8 +28,8 @@ def test_the_card_says_what_one_needs_to_begin() -> None:
     assert 12 <= len(text.splitlines()) <= 15
     for needed in (
         f"is ready on {BASE}\n",
-        "scripted:demo",
-        "a short script, not a model",
+        "local (SmolLM2-135M-Instruct, embedded)",
+        "on this machine",
         f"{BASE}/v1/chat/completions",
         f"export OPENAI_BASE_URL={BASE}/v1\n",
         f'new HttpAgent({{ url: "{BASE}/agui/default" }})\n',

@@ -71,7 +71,7 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
     for pace, state in ((0, "skipped"), (150, "good")):
         async with house(runtime(quick(pace, tmp_path), env={})) as home:
             lines = await examined(home.url)
-        assert [line.state for line in lines if line.what.endswith(", flows")] == [state, state]
+        assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
         lines = await report(None, None, None, quiet=True)
-    assert broken(lines) == ["openai: keys", "agui: keys"]
+    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys"]
 
 
 async def test_configured_origins(tmp_path: Path) -> None:
@@ -116,7 +116,8 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     config = Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
     async with house(runtime(config, env={})) as home:
         lines = await examined(home.url)
-    assert broken(lines) == ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
+    asked = ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
+    assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today"]
 
 
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
     (without(b"access-control-allow-methods"), {PAGE}),
     (without(b"access-control-allow-private-network"), {PAGE}),
     (open_to_all, {PAGE, "page of a stranger"}),
-    (html_refusals, {"openai: keys", "agui: keys"}),
+    (html_refusals, {"openai: keys", "agui: keys", "openbb: keys"}),
 ]
 
 
@@ -220,7 +221,8 @@ async def test_what_a_proxy_breaks_is_found(
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     async with behind(changing(held_back), tmp_path, pace=150) as url:
         lines = await examined(url, "alices-own-key")
-    assert broken(lines) == ["openai: chat, streamed, flows", "agui: run, flows"]
+    streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
+    assert broken(lines) == [f"{stream}, flows" for stream in streams]
 
 
 async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def get(path: str) -> bytes:
 async def test_it_starts_without_anything_and_ends_well() -> None:
     async with Server() as server:
         assert server.url in server.stdout
-        assert "a short script, not a model" in server.stdout
+        assert "scripted:demo" in server.stdout
         assert b" 200 OK" in await ask(server, get("/health"))
         assert b" 200 OK" in await ask(server, get("/v1/models"))
         server.signal(signal.SIGTERM)

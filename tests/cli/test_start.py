@@ -106,14 +106,14 @@ def test_all_problems_of_a_file_are_one_block(tmp_path: Path) -> None:
 
 
 def test_chat_answers_one_question_and_leaves(tmp_path: Path) -> None:
-    done = run(tmp_path, "chat", "what time is it?")
+    done = run(tmp_path, "chat", "what time is it?", RIGHTSEAT_MODEL="scripted:demo")
     assert done.returncode == 0, done.stderr
     assert "UTC" in done.stdout
     assert "demo_clock" in done.stderr, "the tool call is shown beside the answer, not in it"
 
 
 def test_chat_reads_lines_until_they_end(tmp_path: Path) -> None:
-    done = run(tmp_path, "chat", stdin="hello\n\nhello again\n")
+    done = run(tmp_path, "chat", stdin="hello\n\nhello again\n", RIGHTSEAT_MODEL="scripted:demo")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") >= 2
     assert "scripted:demo" in done.stderr

@@ -37,6 +37,8 @@ class Envelope(Struct, frozen=True, kw_only=True):
     many: bool = True
     output: Schema | None = None
     thought: Literal["content", "reasoning"] = "content"
+    thinks: bool = True
+    """Whether there is a thought at all."""
 
     @classmethod
     def of(cls, prompt: Prompt, thought: Literal["content", "reasoning"] = "content") -> Envelope:
@@ -69,7 +71,8 @@ class Envelope(Struct, frozen=True, kw_only=True):
         result = "string" if self.output is None else "T"
         calls = f"{{\n    {CALLS}: {{\n      name: string,\n      arguments: any\n    }}{many}\n  }}"
         step = calls if self.must else f"{calls} | {{\n    {RESULT}: {result}\n  }}"
-        return f"{{\n  {THOUGHT}: string,\n  {NEXT}: {step}\n}}"
+        thought = f"  {THOUGHT}: string,\n" if self.thinks else ""
+        return f"{{\n{thought}  {NEXT}: {step}\n}}"
 
     # ---- what it may answer
 
@@ -87,8 +90,8 @@ class Envelope(Struct, frozen=True, kw_only=True):
             steps.append(_closed({RESULT: result}))
         if self.output is not None:
             defs[RESULT] = _rebased(self.output, f"#/$defs/{RESULT}")
-        thought = {"type": "string", "maxLength": LONGEST_THOUGHT}
-        return {**_closed({THOUGHT: thought, NEXT: {"anyOf": steps}}), "$defs": defs}
+        thought = {THOUGHT: {"type": "string", "maxLength": LONGEST_THOUGHT}} if self.thinks else {}
+        return {**_closed({**thought, NEXT: {"anyOf": steps}}), "$defs": defs}
 
     # ---- how that is read
 

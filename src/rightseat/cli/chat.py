@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rightseat import registry
 from rightseat.cli import complain, log
+from rightseat.cli.embedded import prepared
+from rightseat.cli.progress import waiting
 from rightseat.cli.screen import Screen
 from rightseat.config import load
 from rightseat.errors import NotFound
@@ -22,9 +25,16 @@ from rightseat.turn import Answer, Turn
 Read = Callable[[str], str]
 
 
-def chat(question: str | None, path: Path | None, *, model: str | None, assistant: str | None) -> int:
+def chat(
+    question: str | None,
+    path: Path | None,
+    *,
+    model: str | None,
+    assistant: str | None,
+    flags: Mapping[str, Any],
+) -> int:
     """The exit code: 1 when a single question could not be answered."""
-    config = load(path, model=model)
+    config = prepared(load(path, model=model, flags=flags))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
     logging.getLogger("rightseat.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = registry.runtime(config)
@@ -35,6 +45,8 @@ def chat(question: str | None, path: Path | None, *, model: str | None, assistan
     with asyncio.Runner() as runner:
         talk = Talk(runtime, assistant, screen, runner, screen.read)
         try:
+            with waiting("Loading the local model"):
+                runner.run(runtime.start())
             if question is not None:
                 return 0 if talk.ask(question) else 1
             choice = registry.choose(config)

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import typer
@@ -14,7 +14,8 @@ import typer
 from rightseat import registry
 from rightseat.cli import listen, log
 from rightseat.config import Config
-from rightseat.doctor import browser, doors, server, setup, upstream
+from rightseat.doctor import browser, doors, local, server, setup, upstream
+from rightseat.doctor import openbb as agents
 from rightseat.doctor.client import Client, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
@@ -24,18 +25,40 @@ from rightseat.streams import closing
 
 def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
     """The exit code: 1 when something is broken."""
+    prepare()
+    return verdict(asyncio.run(report(url, secret(key), path, quiet=as_json)), as_json=as_json)
+
+
+def openbb(url: str, headers: Sequence[str], *, as_json: bool) -> int:
+    """The same for any server that OpenBB's clients are to speak to."""
+    prepare()
+    given = dict(map(header, headers))
+    return verdict(asyncio.run(shown(agents.examine(url, given), quiet=as_json)), as_json=as_json)
+
+
+def prepare() -> None:
     log.configure("console", "warning")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that has no ✓ must not end the examination.
         sys.stdout.reconfigure(errors="replace")
-    given = secret(key)
-    lines = asyncio.run(report(url, given, path, quiet=as_json))
+
+
+def verdict(lines: list[Line], *, as_json: bool) -> int:
     bad = sum(line.state == "broken" for line in lines)
     if as_json:
         typer.echo(json.dumps({"ok": not bad, "lines": [line.plain() for line in lines]}, indent=2))
     else:
         typer.echo(f"\n{bad} broken. Each line above says what to do." if bad else "\nAll is well.")
     return 1 if bad else 0
+
+
+def header(given: str) -> tuple[str, str]:
+    """`NAME: VALUE`, whose value is a secret as a key is."""
+    name, colon, value = (part.strip() for part in given.partition(":"))
+    if not (name and colon and value):
+        raise ConfigError(f"--header {name or '…'}: write it as 'NAME: VALUE', or as 'NAME: env:NAME'")
+    found = resolve(value, f"--header {name}") if is_reference(value) else Secret(value)
+    return name, found.reveal()
 
 
 def secret(key: str | None) -> Secret | None:
@@ -46,13 +69,17 @@ def secret(key: str | None) -> Secret | None:
 
 
 async def report(url: str | None, key: Secret | None, path: Path | None, *, quiet: bool) -> list[Line]:
-    lines = []
-    async with closing(examine(url, key, path)) as found:
+    return await shown(examine(url, key, path), quiet=quiet)
+
+
+async def shown(lines: AsyncIterator[Line], *, quiet: bool) -> list[Line]:
+    seen = []
+    async with closing(lines) as found:
         async for line in found:
-            lines.append(line)
+            seen.append(line)
             if not quiet:
                 typer.echo(line.text())
-    return lines
+    return seen
 
 
 async def examine(url: str | None, key: Secret | None, path: Path | None) -> AsyncIterator[Line]:
@@ -70,8 +97,11 @@ async def examine(url: str | None, key: Secret | None, path: Path | None) -> Asy
 
 
 async def parts(config: Config) -> AsyncIterator[Line]:
+    yield local.engine(config)
+    yield local.embedded_weights(config)
+    config = local.without(config)
     models, lines = setup.models(config)
-    for line in (*lines, *setup.tools(config)):
+    for line in (*lines, *local.files(models), *setup.tools(config)):
         yield line
     made, line = setup.runtime(config)
     yield line

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rightseat import registry
-from rightseat.cli import card, listen, log
+from rightseat.cli import card, embedded, listen, log
 from rightseat.cli.server import Server
 from rightseat.cli.service import Service, build
 from rightseat.config import load
 
 
-def serve(path: Path | None, *, host: str | None, port: int | None, model: str | None) -> None:
-    reread = partial(load, path, host=host, port=port, model=model)
+def serve(
+    path: Path | None,
+    *,
+    host: str | None,
+    port: int | None,
+    model: str | None,
+    flags: Mapping[str, Any],
+) -> None:
+    reread = partial(load, path, host=host, port=port, model=model, flags=flags)
     config = reread()
     settings = config.server
     log.configure(settings.log, settings.log_level)
     listen.protect(config)
+    # Whoever waits for a download must not then hear that the port is taken.
+    listen.listen(settings.host, settings.port).close()
+    config = embedded.prepared(config)
     app = build(config)
     listener = listen.listen(settings.host, settings.port)
     base = listen.url(listener, settings.host)
@@ -33,4 +45,5 @@ def serve(path: Path | None, *, host: str | None, port: int | None, model: str |
             listen.write_ready(Path(ready), base)
 
     with listener:
-        Server(Service(app, config, reread), settings, announce).run(sockets=[listener])
+        service = Service(app, config, lambda: embedded.prepared(reread(), fetch=False))
+        Server(service, settings, announce).run(sockets=[listener])

@@ -19,6 +19,7 @@ from types import FrameType
 
 import uvicorn
 
+from rightseat.cli.progress import waiting
 from rightseat.cli.protocol import protocol
 from rightseat.cli.service import Service
 from rightseat.config import ServerSettings
@@ -75,10 +76,24 @@ class Server(uvicorn.Server):
         self.watch = Watch(service.config.files)
         self.asked = False
         self.task: asyncio.Task[None] | None = None
+        self.starting: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.announce()
+        if await self.begin():
+            await super().startup(sockets)
+            self.announce()
+
+    async def begin(self) -> bool:
+        """Load what must be loaded before anyone is answered; false when a signal ended it."""
+        self.starting = asyncio.create_task(self.service.start())
+        with waiting("Loading the local model"):
+            await asyncio.wait([self.starting])
+        stopped = self.starting.cancelled()
+        if stopped or self.should_exit or self.starting.exception() is not None:
+            await self.service.close()
+        if not stopped:
+            self.starting.result()
+        return not (stopped or self.should_exit)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -98,6 +113,9 @@ class Server(uvicorn.Server):
             os._exit(130)
         self.service.refuse()
         self.should_exit = True
+        if self.starting is not None:
+            # From a signal handler: the loop sleeps, and must be woken to see it.
+            self.starting.get_loop().call_soon_threadsafe(self.starting.cancel)
 
     def handle_reload(self, sig: int, frame: FrameType | None) -> None:
         self.asked = True

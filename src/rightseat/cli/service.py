@@ -30,8 +30,9 @@ def authenticator(config: Config) -> Authenticator:
 
 
 def build(config: Config) -> App:
+    store = registry.store(config)
     return App(
-        registry.runtime(config),
+        registry.runtime(config, store=store, threads=registry.threads(config, store)),
         config.server,
         registry.every("doors"),
         authenticate=authenticator(config),
@@ -54,10 +55,16 @@ class Service:
     def active(self) -> int:
         return sum(runtime.active for runtime in self.runtimes)
 
+    async def start(self) -> None:
+        """What must be there before the first request: the processes of local models."""
+        await self.app.runtime.start()
+
     async def reload(self) -> None:
         """Read the configuration again and swap. A ConfigError leaves everything as it was."""
         # Building reads files and imports modules: not on the loop that carries the answers.
         config, authenticate, runtime = await asyncio.to_thread(self._build)
+        # What both use, such as a local model's process, is held by the new one before the old lets go.
+        await _started(runtime)
         old = self.app.runtime
         self.app.swap(runtime)
         # A key taken out of the file must stop working with the reload.
@@ -66,7 +73,7 @@ class Service:
         self.app.access_log = config.server.access_log
         self.app.pace = pace(config)
         if _fixed(config) != _fixed(self.config):
-            log.warning("host, port, header limits, grace, log and metrics take effect with the next start.")
+            log.warning("host, port, header limits, grace, log, metrics and [store]: with the next start.")
         # A request that already holds the old runtime may still be reading its body.
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
@@ -93,11 +100,24 @@ class Service:
         await asyncio.gather(*(runtime.drain(grace) for runtime in self.runtimes))
 
     async def close(self) -> None:
+        # What is kept is shared by all of them, and so closed last.
+        await self.app.runtime.threads.close()
         await asyncio.gather(*(runtime.close() for runtime in self.runtimes))
         self.retired.clear()
+        close = getattr(self.app.runtime.store, "close", None)
+        if close is not None:
+            await close()
+
+
+async def _started(runtime: Runtime) -> None:
+    try:
+        await runtime.start()
+    except BaseException:
+        await runtime.close()
+        raise
 
 
 def _fixed(config: Config) -> tuple[object, ...]:
     server = config.server
     limits = (server.max_header_kb, server.header_timeout, server.grace)
-    return (server.host, server.port, *limits, server.log, server.log_level, server.metrics)
+    return (server.host, server.port, *limits, server.log, server.log_level, server.metrics, config.store)

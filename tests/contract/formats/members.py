@@ -14,6 +14,7 @@ from rightseat.models.llamacpp.formats.generic import Generic
 from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
 from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed
+from rightseat.models.llamacpp.formats.signatures import Signatures
 from rightseat.models.llamacpp.formats.thinking import Thinking
 from tests.contract.formats.cases import Said
 
@@ -34,6 +35,11 @@ class Member:
 
 def hermes(said: Said) -> str:
     calls = [f'<tool_call>\n{{"name": "{n}", "arguments": {a}}}\n</tool_call>' for n, a in said.calls]
+    return "\n".join(filter(None, [said.text, *calls]))
+
+
+def signatures(said: Said) -> str:
+    calls = [f'<tool_call>{{"name": "{n}", "arguments": {a}}}</tool_call>' for n, a in said.calls]
     return "\n".join(filter(None, [said.text, *calls]))
 
 
@@ -97,6 +103,7 @@ MEMBERS: dict[str, Member] = {
     member.format.name: member
     for member in (
         Member(Hermes(), hermes),
+        Member(Signatures(), signatures),
         Member(Mistral(), mistral),
         Member(MistralNamed(), mistral_args),
         Member(

@@ -21,6 +21,8 @@ from tests.contract.formats.cases import EMPTY, FIND, HOSTILE, ONE, OTHER, OUTPU
 from tests.contract.formats.members import MEMBERS, Member
 from tests.contract.models.cases import Heard, heard
 
+MORE = said("user", "And another?")
+
 
 def test_every_format_is_here() -> None:
     assert {kind.name for kind in (*FORMATS, GENERIC)} == set(MEMBERS)
@@ -96,7 +98,7 @@ def test_with_tool_choice_none_there_is_no_call(member: Member) -> None:
 @over_members
 def test_no_tools_is_text_without_a_grammar(member: Member) -> None:
     plan = member.format.plan(asked(tools=()))
-    assert (plan.grammar, plan.triggers, plan.tools) == ("", (), ())
+    assert (plan.grammar, plan.tools) == ("", ())
     assert plan.messages == (USER,)
 
 
@@ -216,6 +218,7 @@ def _history(text: str, arguments: str, result: str) -> tuple[Message, ...]:
         USER,
         replace(said("assistant", text), calls=(call,)),
         said("tool", result, call_id="call_1", name="ring"),
+        MORE,
     )
 
 
@@ -225,8 +228,8 @@ def test_earlier_calls_are_told_as_the_model_writes_them(member: Member) -> None
         calls = tuple(Call(f"call_{number}", *call) for number, call in enumerate(case.calls))
         message = replace(said("assistant", case.text), calls=calls)
         result = said("tool", "A building.", call_id="call_0", name="find_word")
-        plan = member.format.plan(asked(abilities=IGNORANT, messages=(USER, message, result)))
-        *_, told, heard_result = plan.messages
+        plan = member.format.plan(asked(abilities=IGNORANT, messages=(USER, message, result, MORE)))
+        *_, told, heard_result, _ = plan.messages
         assert (told.role, told.calls) == ("assistant", ())
         assert "A building." in heard_result.text
         assert json_calls(read(plan, [told.text]).calls) == json_calls(case.calls)

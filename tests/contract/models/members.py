@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
 
-from rightseat.models.openai import OpenAI
+from rightseat.models.openai import model as make
 from rightseat.models.scripted import Scripted, load
 from rightseat.prompt import Model
 from tests.contract.models.cases import Case
@@ -14,10 +16,10 @@ Member = Callable[[Case], AbstractAsyncContextManager[Model]]
 
 
 @asynccontextmanager
-async def openai(case: Case) -> AsyncIterator[Model]:
+async def openai(case: Case, **options: Any) -> AsyncIterator[Model]:
     async with Upstream() as upstream:
         upstream.reply = case.upstream
-        model = OpenAI("kit-model", base_url=upstream.url)
+        model = make("kit-model", {"base_url": upstream.url, **options})
         try:
             yield model
             # Whatever was asked is answered or given up: a model leaves no work behind.
@@ -32,4 +34,9 @@ async def scripted(case: Case) -> AsyncIterator[Model]:
     yield Scripted(load(dump({"turns": [{**case.turn, **usage}]}), case.name))
 
 
-MEMBERS: dict[str, Member] = {"openai": openai, "scripted": scripted}
+MEMBERS: dict[str, Member] = {
+    "openai": openai,
+    "openai by schema": partial(openai, tools="schema"),
+    "openai by prompt": partial(openai, tools="prompt"),
+    "scripted": scripted,
+}

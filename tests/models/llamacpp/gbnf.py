@@ -189,7 +189,11 @@ class Grammar:
         return made
 
     def accepts(self, text: str, root: str = "root") -> bool:
-        return Recogniser(self).accepts(text, root)
+        return any(end == len(text) for end in Recogniser(self).ends(text, root))
+
+    def ends(self, text: str, root: str = "root") -> list[int]:
+        """The lengths of all beginnings of the text that are accepted."""
+        return list(Recogniser(self).ends(text, root))
 
     def measure(self) -> None:
         """How deep each rule must go at least, to steer random texts to an end."""
@@ -293,16 +297,18 @@ class Recogniser:
             self.frames[key] = Frame(node, at, low, high, then)
         return self.frames[key]
 
-    def accepts(self, text: str, root: str) -> bool:
-        states, _ = self.opened([self.frame(self.grammar.rules[root], None)])
-        done = False
-        for char in text:
+    def ends(self, text: str, root: str) -> Iterator[int]:
+        """After how many characters the text may end."""
+        states, done = self.opened([self.frame(self.grammar.rules[root], None)])
+        if done:
+            yield 0
+        for count, char in enumerate(text, 1):
             moved = [after for state in states for after in self.read(state, char)]
             states, done = self.opened([m for m in moved if m is not None])
-            done = done or None in moved
-            if not states and not done:
-                return False
-        return done
+            if done or None in moved:
+                yield count
+            if not states:
+                return
 
     def read(self, state: Frame, char: str) -> list[Frame | None]:
         node = state.node

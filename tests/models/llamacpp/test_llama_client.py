@@ -81,7 +81,7 @@ async def test_a_completion_streams() -> None:
     assert (last.stop, last.stop_type, last.truncated, last.cached) == (True, "limit", False, 5)
     assert (last.tokens_evaluated, last.tokens_predicted) == (7, 3)
     assert (request.method, request.target) == ("POST", "/completion")
-    assert request.json == {"prompt": "hi", "n_predict": 3, "stream": True}
+    assert request.json == {"prompt": "hi", "n_predict": 3, "stream": True, "return_progress": True}
     assert request.headers["authorization"] == "Bearer secret-key"
 
 

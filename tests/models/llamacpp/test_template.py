@@ -5,6 +5,7 @@ import datetime
 import resource
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.messages import Call, Message, said
@@ -49,6 +50,7 @@ def rendered(source: str, *messages: Message) -> str:
         ),
         ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
         ("{{ {'b': 'é<', 'a': [1]} | tojson }}", '{"b": "é<", "a": [1]}'),
+        ("{{ 'a' | safe + '<\"' }}", 'a<"'),
         ("{{ {'a': 1} | tojson(indent=2) }}", '{\n  "a": 1\n}'),
         ("{% for i in [1, 2, 3] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "1"),
         ("{% generation %}{{ messages[0].content }}{% endgeneration %}", "hi"),
@@ -114,7 +116,21 @@ FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + SHOWN
     ids=["llama-like", "strict", "text calls", "parts", "for tools only"],
 )
 async def test_abilities(source: str, expected: Abilities) -> None:
-    assert (await template.load(source)).abilities == expected
+    found = (await template.load(source)).abilities
+    assert replace(found, called="") == expected
+    assert bool(found.called) == found.tool_calls
+
+
+ONLY_CALLS = """{% for m in messages %}{% if m.content is not none %}{{ m.role }}: {{ m.content }}.
+{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% endif %}{% endfor %}"""
+
+
+async def test_a_template_that_shows_calls_only_without_content() -> None:
+    loaded = await template.load(ONLY_CALLS)
+    can = loaded.abilities
+    assert (can.tool_calls, can.empty_content, can.text_and_calls) == (True, False, False)
+    assert can.called == '{"name": "fetch_grumble", "arguments": {"city": "Snorkville"}}'
+    assert loaded.render([said("user", "hi"), CALLING], control=NOTHING).endswith('"é<"}}')
 
 
 async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFixture) -> None:

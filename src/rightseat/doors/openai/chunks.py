@@ -6,6 +6,7 @@ place for it.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Protocol
 
 import msgspec
@@ -77,6 +78,7 @@ class TextChoice:
         self.head = head
         self.index = index
         self.spoke = False
+        self.offset = 0
 
     def start(self) -> bytes:
         return b""
@@ -84,21 +86,41 @@ class TextChoice:
     def text(self, text: str) -> bytes:
         return self.piece(text, None)
 
-    def piece(self, text: str, finish: str | None) -> bytes:
-        choice = {"text": text, "index": self.index, "logprobs": None, "finish_reason": finish}
+    def piece(self, text: str, finish: str | None, logprobs: Any = None) -> bytes:
+        choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}
         return chunk(self.head, [choice])
+
+    def probable(self, text: str, logprobs: Any) -> bytes:
+        told = older((logprobs or {}).get("content") or [], self.offset)
+        self.offset += len(text)
+        return self.piece(text, None, told)
 
     def write(self, event: Event) -> bytes:
         match event:
             case TextStart():
                 again, self.spoke = self.spoke, True
                 return self.text(PARAGRAPH) if again else b""
-            case TextDelta(text=text):
-                return self.text(text)
+            case TextDelta(text=text, logprobs=logprobs):
+                return self.probable(text, logprobs) if logprobs else self.text(text)
             case RunFinished(reason):
                 return self.piece("", FINISH.get(reason, reason))
             case _:
                 return b""
+
+
+def older(found: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
+    """Probabilities as the older completions have them: lists beside each other."""
+    tokens = [one.get("token", "") for one in found]
+    places = list(itertools.accumulate(map(len, tokens), initial=offset))[: len(tokens)]
+    return {
+        "tokens": tokens,
+        "token_logprobs": [one.get("logprob") for one in found],
+        "top_logprobs": [
+            {top.get("token", ""): top.get("logprob") for top in one.get("top_logprobs") or []}
+            for one in found
+        ],
+        "text_offset": places,
+    }
 
 
 def chunk(head: bytes, choices: list[dict[str, Any]], **more: Any) -> bytes:

@@ -27,9 +27,11 @@ from rightseat.doors.openai.wire import (
 )
 from rightseat.errors import CallerError
 from rightseat.messages import Call, File, Image, Message, Part, Role, Text, said
-from rightseat.prompt import Settings, ToolChoice, ToolSpec
+from rightseat.prompt import Raw, Settings, ToolChoice, ToolSpec
 from rightseat.schema import checker
 from rightseat.turn import Turn
+
+MOST_PROMPTS = 8
 
 
 class Asked(Struct, frozen=True):
@@ -60,6 +62,8 @@ def read(request: Request, host: Host) -> Asked:
         run=request.id,
         shows_interrupts=False,
         conversation=header_id(request, "x-thread-id"),
+        session=asked.session_id or asked.prompt_cache_key or None,
+        parent=asked.parent_session_id,
     )
     turns = several(turn, asked.n or 1, host)
     return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked))
@@ -79,23 +83,60 @@ def several(turn: Turn, number: int, host: Host) -> tuple[Turn, ...]:
 
 def read_completion(request: Request, host: Host) -> Asked:
     asked = decode(request.body, CompletionRequest)
-    if asked.echo:
-        raise CallerError("echo: the prompt is not given back here.", param="echo")
     name = host.resolve(asked.model)
-    prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    as_it_is = host.completes(name)
+    check(asked, as_it_is)
+    # A chat says the older form's number of probabilities in two fields.
+    told = {} if asked.logprobs is None else {"logprobs": True, "top_logprobs": asked.logprobs}
+    passed = {key: value for key, value in extra(asked).items() if key != "logprobs"} | told
     turns = tuple(
         Turn(
-            messages=(said("user", prompt),),
+            messages=(said("user", prompt if isinstance(prompt, str) else ""),),
+            raw=raw(asked, prompt) if as_it_is else None,
             assistant=name,
-            settings=replace(settings(asked), extra=extra(asked)),
+            settings=replace(settings(asked), extra=passed),
             owner=request.owner,
             headers=request.trace,
             run=request.id if number == 0 else f"{request.id}-{number}",
             shows_interrupts=False,
         )
-        for number, prompt in enumerate(prompts)
+        for number, prompt in enumerate(prompts(asked.prompt))
     )
     return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked), legacy=True)
+
+
+def prompts(given: str | list[str | int | list[int]]) -> list[str | list[int]]:
+    """Each text or list of tokens; a list of numbers is one."""
+    if isinstance(given, str):
+        return [given]
+    numbers = [item for item in given if isinstance(item, int)]
+    others = [item for item in given if not isinstance(item, int)]
+    if numbers and others:
+        raise CallerError("prompt: tokens and texts do not go together.", param="prompt")
+    if len(others) > MOST_PROMPTS:
+        raise CallerError(f"prompt: at most {MOST_PROMPTS} at once.", param="prompt")
+    return others or [numbers]
+
+
+def check(asked: CompletionRequest, as_it_is: bool) -> None:
+    """What only a model can be asked for that goes on with a text as it is."""
+    if asked.echo and asked.logprobs is not None:
+        raise CallerError("echo: not together with logprobs.", param="echo")
+    if as_it_is:
+        return
+    if asked.echo:
+        raise CallerError("echo: the prompt is not given back here.", param="echo")
+    if asked.grammar is not None:
+        raise CallerError("grammar: this model takes none. Ask a local one.", param="grammar")
+    if not all(isinstance(prompt, str) for prompt in prompts(asked.prompt)):
+        raise CallerError("prompt: this model takes text, not tokens.", param="prompt")
+
+
+def raw(asked: CompletionRequest, prompt: str | list[int]) -> Raw:
+    text = prompt if isinstance(prompt, str) else tuple(prompt)
+    if not text:
+        raise CallerError("prompt: there is nothing to go on with.", param="prompt")
+    return Raw(text, asked.grammar or "", asked.logprobs, bool(asked.echo))
 
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from rightseat.door import Door, Host, Request, Route, whole
 from rightseat.doors.openai.chunks import encode
 from rightseat.doors.openai.probes import PROBES
 from rightseat.doors.openai.read import Asked, read, read_completion, read_embedding
+from rightseat.doors.openai.tokens import DetokenizeRequest, TokenizeRequest, detokenize, tokenize
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import complete, refuse, stream
 from rightseat.errors import NotConfigured, NotFound, RightseatError
@@ -69,6 +70,8 @@ door = Door(
         Route("POST", "/v1/chat/completions", chat, body=ChatRequest, summary="Chat, streamed or whole"),
         Route("POST", "/v1/completions", completions, body=CompletionRequest, summary="Complete a text"),
         Route("POST", "/v1/embeddings", embeddings, body=EmbeddingRequest, summary="Embed texts"),
+        Route("POST", "/tokenize", tokenize, body=TokenizeRequest, summary="A local model's tokens"),
+        Route("POST", "/detokenize", detokenize, body=DetokenizeRequest, summary="The text of tokens"),
         Route("POST", "/v1/audio/transcriptions", transcriptions, summary="Not configured"),
         Route("GET", "/v1/models", models, summary="Models and assistants"),
         Route("GET", "/v1/models/{model:path}", model, summary="One of them"),

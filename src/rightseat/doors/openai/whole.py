@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any, Protocol
 
-from rightseat.doors.openai.chunks import FINISH, PARAGRAPH
+from rightseat.doors.openai.chunks import FINISH, PARAGRAPH, older
 from rightseat.events import (
     CallArgs,
     CallEnd,
@@ -80,17 +80,20 @@ class TextChoice:
     def __init__(self, index: int) -> None:
         self.index = index
         self.texts = io.StringIO()
+        self.logprobs: list[Any] = []
 
     def see(self, event: Event) -> None:
         match event:
             case TextStart() if self.texts.tell():
                 self.texts.write(PARAGRAPH)
-            case TextDelta(text=text):
+            case TextDelta(text=text, logprobs=logprobs):
                 self.texts.write(text)
+                self.logprobs += (logprobs or {}).get("content") or []
             case _:
                 pass
 
     def body(self, event: RunFinished) -> dict[str, Any]:
         finish = FINISH.get(event.reason, event.reason)
         text = self.texts.getvalue()
-        return {"text": text, "index": self.index, "logprobs": None, "finish_reason": finish}
+        told = older(self.logprobs) if self.logprobs else None
+        return {"text": text, "index": self.index, "logprobs": told, "finish_reason": finish}

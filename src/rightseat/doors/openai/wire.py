@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+# A client's own name for something.
+Key = Annotated[str, Meta(max_length=256)]
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -130,6 +132,10 @@ class ChatRequest(Struct, kw_only=True):
     response_format: ResponseFormat | UnsetType | None = UNSET
     functions: list[Any] | None = None
     user: str | UnsetType | None = UNSET
+    prompt_cache_key: Key | UnsetType | None = UNSET
+    # Of ours: whose conversation it is, and which one it was forked from.
+    session_id: Key | None = None
+    parent_session_id: Key | None = None
 
 
 PASSED = (
@@ -140,13 +146,14 @@ PASSED = (
     "logit_bias",
     "reasoning_effort",
     "user",
+    "prompt_cache_key",
 )
 
 
 class CompletionRequest(Struct, kw_only=True):
-    """The older form: a text to go on with. It becomes a user message, for chat models are what there is."""
+    """The older form: a text to go on with, or its tokens. A chat model takes it as a user message."""
 
-    prompt: str | Annotated[list[str], Meta(min_length=1, max_length=8)]
+    prompt: str | Annotated[list[str | int | list[int]], Meta(min_length=1)]
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -162,6 +169,10 @@ class CompletionRequest(Struct, kw_only=True):
     best_of: Literal[1] | None = None
     echo: bool | None = None
     suffix: Literal[""] | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
+    logit_bias: dict[str, int | float] | UnsetType | None = UNSET
+    grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None
+    """Ours: what may be written, as GBNF."""
 
 
 class EmbeddingRequest(Struct, kw_only=True):

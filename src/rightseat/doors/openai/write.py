@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
-from rightseat.door import SSE, retry_header
+from rightseat.door import SSE, piece, retry_header
 from rightseat.door import whole as in_one_piece
 from rightseat.doors.openai import chunks, whole
 from rightseat.doors.openai.chunks import chunk, encode
@@ -20,7 +21,7 @@ from rightseat.sse import COMMENT, frame
 from rightseat.streams import closing
 
 TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
-Numbered = AsyncIterator[tuple[int, Event]]
+Numbered = AsyncIterator[Event | tuple[int, Event]]
 
 
 def error_body(error: RunFailed | RightseatError) -> bytes:
@@ -33,9 +34,10 @@ def refuse(error: RunFailed | RightseatError) -> Reply:
     return in_one_piece(error.status, error_body(error), *retry_header(error))
 
 
-def usage_body(usage: Usage) -> dict[str, int]:
+def usage_body(usage: Usage) -> dict[str, Any]:
     total = usage.input + usage.output
-    return {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": total}
+    body = {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": total}
+    return body | ({"prompt_tokens_details": {"cached_tokens": usage.cached}} if usage.cached else {})
 
 
 def heading(asked: Asked, *, streamed: bool) -> dict[str, object]:
@@ -50,7 +52,8 @@ async def stream(events: Numbered, asked: Asked) -> Reply:
     choices: list[chunks.Choice] = [kind(head, index) for index in range(len(asked.turns))]
     started, left, usage = False, len(choices), Usage()
     async with closing(events):
-        async for index, event in events:
+        async for item in events:
+            index, event = item if isinstance(item, tuple) else (0, item)
             if type(event) is TextDelta and event.logprobs is None and started:
                 yield choices[index].text(event.text)
                 continue
@@ -89,7 +92,8 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
     bodies: dict[int, object] = {}
     usage = Usage()
     async with closing(events):
-        async for index, event in events:
+        async for item in events:
+            index, event = item if isinstance(item, tuple) else (0, item)
             if isinstance(event, RunFailed):
                 async for part in refuse(event):
                     yield part
@@ -101,5 +105,4 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
                 choices[index].see(event)
     body = heading(asked, streamed=False) | {"choices": [bodies[index] for index in sorted(bodies)]}
     # Also where nobody counted: clients (the `llm` command, for one) break on an answer without it.
-    async for part in in_one_piece(200, encode(body | {"usage": usage_body(usage)})):
-        yield part
+    yield piece(200, encode(body | {"usage": usage_body(usage)}))

@@ -32,12 +32,18 @@ _TOOLS = [
         },
     }
 ]
+# The call that every template is asked to show.
+PROBE = (_TOOL, {"city": _CITY})
+_BUILTIN = "snorkel_search"
 _WRONG = re.compile(r"""'city'|\\"city""")
 
 
 class Abilities(Struct, frozen=True):
     """`object_arguments`: a call's arguments are rendered from an object, not from JSON text.
-    `content_parts`: a message's content must be a list of parts. `ending`: what asks the model to speak."""
+    `content_parts`: a message's content must be a list of parts. `ending`: what asks the model to speak.
+    `empty_content`: a message that only calls has empty text as its content; else it has none, as in OpenAI's
+    API. `called`: what the template writes for PROBE. `builtin_tools`: it tells of tools that Llama 3.1 knows
+    by name, given as `builtin_tools`."""
 
     system: bool = False
     tools: bool = False
@@ -48,6 +54,16 @@ class Abilities(Struct, frozen=True):
     alternation: bool = False
     content_parts: bool = False
     ending: str = ""
+    empty_content: bool = True
+    text_and_calls: bool = True
+    called: str = ""
+    builtin_tools: bool = False
+
+
+class Calling(Struct, frozen=True):
+    as_object: bool
+    empty_content: bool
+    written: str
 
 
 class Unusable(Exception):
@@ -79,16 +95,30 @@ class Trial:
         except FAILURES:
             return None
 
-    def calling(self, user: dict[str, Any]) -> tuple[bool, bool]:
-        """Whether calls are shown, and whether their arguments are to be an object."""
+    def calling(self, user: dict[str, Any]) -> Calling | None:
+        """How calls are shown, if they are."""
         for as_object in (True, False):
             for tools in (self.tools, _TOOLS):
-                text = self.text([user, _call_turn(as_object)], tools=tools) or ""
-                shown = all(word in text for word in (_TOOL, "city", _CITY))
-                # An object printed as Python does, or JSON text written as JSON once more, is not meant so.
-                if shown and not _WRONG.search(text):
-                    return True, as_object
-        return False, True
+                texts = [self.called(user, as_object, tools, content) for content in ("", None)]
+                if texts[0] or texts[1]:
+                    # Without content only where that makes a difference, such as an empty message less.
+                    empty = texts[1] is None or (texts[0] is not None and len(texts[1]) >= len(texts[0]))
+                    return Calling(as_object, empty, texts[0 if empty else 1] or "")
+        return None
+
+    def called(
+        self, user: dict[str, Any], as_object: bool, tools: Turns | None, content: str | None
+    ) -> str | None:
+        """What is written for a call, after what is written without it."""
+        if content is None and self.parts:
+            return None
+        text = self.text([user, _call_turn(as_object, content)], tools=tools, add_generation_prompt=False)
+        if text is None or not all(word in text for word in (_TOOL, "city", _CITY)):
+            return None
+        before = self.text([user], tools=tools, add_generation_prompt=False) or ""
+        written = _beyond(text, before)
+        # An object printed as Python does, or JSON text written as JSON once more, is not meant so.
+        return None if _WRONG.search(text) or "None" in written else written
 
     def ending(self, user: dict[str, Any]) -> str:
         short = self.text([user], tools=self.tools, add_generation_prompt=False)
@@ -104,19 +134,26 @@ def probe(render: Render) -> Abilities:
     user, reply, more = _turn("user", _USER), _turn("assistant", _REPLY), _turn("user", _MORE)
     # A conversation of some length: what a template does only then is met here.
     trial.text([user, reply] * 12 + [more], tools=_TOOLS)
-    called, as_object = trial.calling(user)
-    before = [user, _call_turn(as_object)] if called else [user, reply]
+    calling = trial.calling(user)
+    found = calling or Calling(True, True, "")
+    call = _call_turn(found.as_object, "" if found.empty_content else None)
+    before = [user, call] if calling else [user, reply]
+    beside = _call_turn(found.as_object, _REPLY)
     result = {"role": "tool", "name": _TOOL, "tool_call_id": _ID, "content": _RESULT}
     return Abilities(
         system=trial.shows([_turn("system", _SYSTEM), user], _SYSTEM, _USER),
         tools=trial.shows([user], _TOOL, _USER, tools=_TOOLS),
-        tool_calls=called,
-        object_arguments=as_object,
+        tool_calls=calling is not None,
+        object_arguments=found.as_object,
+        empty_content=found.empty_content,
+        text_and_calls=not calling or trial.shows([user, beside], _TOOL, _CITY, tools=_TOOLS),
+        called=found.written,
         tool_role=trial.shows([*before, result], _RESULT),
         tool_ids=trial.shows([*before, result], _RESULT, _ID),
         alternation=not trial.shows([user, more], _USER, _MORE)
         and trial.shows([user, reply, more], _REPLY, _MORE),
         content_parts=trial.parts,
+        builtin_tools=_BUILTIN in (trial.text([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
         ending=trial.ending(user),
     )
 
@@ -125,10 +162,16 @@ def _turn(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def _call_turn(as_object: bool) -> dict[str, Any]:
+def _call_turn(as_object: bool, content: str | None) -> dict[str, Any]:
     arguments: Any = {"city": _CITY} if as_object else f'{{"city": "{_CITY}"}}'
     call = {"id": _ID, "type": "function", "function": {"name": _TOOL, "arguments": arguments}}
-    return {"role": "assistant", "content": "", "tool_calls": [call]}
+    return {"role": "assistant", "content": content, "tool_calls": [call]}
+
+
+def _beyond(text: str, other: str) -> str:
+    """The text from where it differs from the other."""
+    pairs = zip(text, other, strict=False)
+    return text[next((at for at, (a, b) in enumerate(pairs) if a != b), len(other)) :]
 
 
 def _shaped(turn: dict[str, Any], parts: bool) -> dict[str, Any]:

@@ -65,7 +65,9 @@ class Client:
         """The pieces of one answer; the last one has `stop`. Closing the stream closes the connection, and
         with it the server stops to generate."""
         self._check_grammar(request.get("grammar"))
-        response = await self._answer("POST", "completion", {**request, "stream": True}, self._first)
+        # Until its answer begins a server does not see us leave: with the prompt's progress that is soon.
+        asked = {**request, "stream": True, "return_progress": True}
+        response = await self._answer("POST", "completion", asked, self._first)
         silence = Silence(response.close, min(self._first, self._idle))
         try:
             reader = Reader()
@@ -76,6 +78,8 @@ class Client:
                 data = await self._heard(response, silence, begun)
                 for payload in reader.feed(data) if data else reader.close():
                     piece = _piece(payload)
+                    if piece.prompt_progress is not None:
+                        continue
                     begun = True
                     left -= piece.stop
                     yield piece

@@ -30,7 +30,7 @@ class Engine:
     """Starts with `start`; from then on a keeper starts the child again until it dies too often."""
 
     def __init__(self, launch: Launch, rules: Rules | None = None) -> None:
-        self._launch = launch
+        self.launch = launch
         self._rules = rules or Rules()
         self._child: Child | None = None
         self._changed = asyncio.Condition()
@@ -48,7 +48,7 @@ class Engine:
 
     async def start(self) -> None:
         """Raises NotStarted when the model cannot be loaded."""
-        self._child = await Child.started(self._launch, self._rules)
+        self._child = await Child.started(self.launch, self._rules)
         self._keeper = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ class Engine:
 
     async def _again(self) -> Child | None:
         try:
-            return await Child.started(self._launch, self._rules)
+            return await Child.started(self.launch, self._rules)
         except NotStarted as error:
             log.warning("%s", error)
             return None
@@ -140,15 +140,16 @@ class Attached:
     """A llama-server that somebody else runs: looked at now and then, never started or ended."""
 
     def __init__(self, url: str, key: Secret | None = None, rules: Rules | None = None) -> None:
-        self._client = Client(url, key)
         self._rules = rules or Rules()
+        self._client = self._rules.client(url, key)
         self._looking: asyncio.Task[None] | None = None
         self.ready = False
 
     async def start(self) -> None:
         """Does not fail when nobody is there: the server may come later."""
-        self.ready = await self._client.health(self._rules.answer)
-        self._looking = asyncio.create_task(self._look())
+        if self._looking is None:
+            self.ready = await self._client.health(self._rules.answer)
+            self._looking = asyncio.create_task(self._look())
 
     async def close(self) -> None:
         if self._looking is not None:

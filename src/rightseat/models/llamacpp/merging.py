@@ -37,7 +37,8 @@ def _turn(message: Message, can: Abilities) -> Turn:
         return {"role": role, "content": text}
     if can.tool_calls:
         calls = [_call(call, can.object_arguments) for call in message.calls]
-        return {"role": role, "content": text, "tool_calls": calls}
+        content = text if text or can.empty_content else None
+        return {"role": role, "content": content, "tool_calls": calls}
     # Shown as the generic form has it, so that a model sees its own habit.
     said = json.dumps(
         {"tool_calls": [{"name": call.name, "arguments": _object(call)} for call in message.calls]},

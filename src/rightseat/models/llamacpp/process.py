@@ -45,10 +45,13 @@ class Launch:
     context: int = 4096
     slots: int = 2
     threads: int | None = None
+    gpu_layers: int | None = None
     cache_mib: int = 512
     embedding: bool = False
     pooling: Literal["mean", "cls", "last"] | None = None
     lora: Path | None = None
+    lora_rests: bool = False
+    """The adapter works only for requests that ask for it."""
     saves: Path | None = None
     binary: Path | None = None
 
@@ -63,10 +66,12 @@ class Launch:
             context=self.context,
             slots=self.slots,
             threads=spare_cores() if self.threads is None else self.threads,
+            gpu_layers=self.gpu_layers,
             cache_mib=self.cache_mib,
             embedding=self.embedding,
             pooling=self.pooling,
             lora=text(self.lora),
+            lora_rests=self.lora_rests,
             saves=text(self.saves),
             binary=text(self.binary),
         )
@@ -74,7 +79,8 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How patient the engine is: `deaths` within `window` seconds and it gives up."""
+    """How patient the engine is: `deaths` within `window` seconds and it gives up. An answer may take
+    `first_token` seconds to begin, and rest for `idle`."""
 
     start: float = 120
     poll: float = 5
@@ -82,6 +88,19 @@ class Rules:
     deaths: int = 3
     window: float = 60
     backoff: float = 0.25
+    connect: float = 10
+    first_token: float = 600
+    idle: float = 60
+
+    def client(self, url: str, key: Secret | None, *, ours: bool = False) -> Client:
+        return Client(
+            url,
+            key,
+            ours=ours,
+            connect_timeout=self.connect,
+            first_token_timeout=self.first_token,
+            idle_timeout=self.idle,
+        )
 
 
 class Child:
@@ -99,7 +118,7 @@ class Child:
         child = cls(await _process())
         try:
             async with asyncio.timeout(rules.start):
-                await child._connect(launch.order(key), Secret(key), launch.binary is None)
+                await child._connect(launch.order(key), Secret(key), launch.binary is None, rules)
         except TimeoutError:
             await child.end()
             raise NotStarted(
@@ -115,7 +134,7 @@ class Child:
         assert self._client is not None
         return self._client
 
-    async def _connect(self, order: Order, key: Secret, ours: bool) -> None:
+    async def _connect(self, order: Order, key: Secret, ours: bool, rules: Rules) -> None:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -129,9 +148,9 @@ class Child:
             log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.last_words))
             raise NotStarted(
                 f"The local model {Path(order.model).name} cannot be loaded: {ready.error.rstrip('.')}. "
-                "Start with --log-level debug to see the engine's own log."
+                'Its own log is shown with log_level = "debug" in [server].'
             )
-        self._client = Client(ready.url, key, ours=ours)
+        self._client = rules.client(ready.url, key, ours=ours)
         while not await self._client.health():
             if self.process.returncode is not None:
                 raise NotStarted(f"The llama-server ended at once (exit code {self.process.returncode}).")

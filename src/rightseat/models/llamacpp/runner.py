@@ -17,11 +17,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 HOST = "127.0.0.1"
+BATCH = 64
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,9 +37,11 @@ class Order(Struct, frozen=True):
     slots: int
     threads: int
     cache_mib: int
+    gpu_layers: int | None = None
     embedding: bool = False
     pooling: str | None = None
     lora: str | None = None
+    lora_rests: bool = False
     saves: str | None = None
     binary: str | None = None
 
@@ -51,6 +55,11 @@ def die_with_parent() -> None:
     """Linux only: the kernel kills this process when its parent ends, even while it is in foreign code."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def on_processor(devices: list[dict[str, Any]]) -> bool:
+    """Whether there is no graphics card among them."""
+    return all(str(device.get("name", "")).startswith("CPU") for device in devices)
 
 
 def serve(order: Order) -> tuple[str, object]:
@@ -69,6 +78,12 @@ def serve(order: Order) -> tuple[str, object]:
     params.cpuparams.n_threads = order.threads
     params.cpuparams_batch.n_threads = order.threads
     params.cache_ram_mib = order.cache_mib
+    if order.gpu_layers is not None:
+        params.n_gpu_layers = order.gpu_layers
+    if not order.embedding and on_processor(xllamacpp.get_device_info()):
+        # A batch is read in one go: whoever leaves meanwhile, and every other answer, waits for its end. On a
+        # processor small ones are as fast.
+        params.n_batch = params.n_ubatch = BATCH
     params.embedding = order.embedding
     if order.pooling is not None:
         kinds = xllamacpp.llama_pooling_type
@@ -81,7 +96,7 @@ def serve(order: Order) -> tuple[str, object]:
         params.slot_save_path = os.path.join(order.saves, "")
     if order.lora is not None:
         adapter = xllamacpp.CommonAdapterLoraInfo()
-        adapter.path, adapter.scale = order.lora, 1.0
+        adapter.path, adapter.scale = order.lora, 0.0 if order.lora_rests else 1.0
         params.lora_adapters = [adapter]
     server = xllamacpp.Server(params)
     return server.listening_address, server
@@ -99,6 +114,7 @@ def spawn(order: Order, binary: str) -> tuple[str, subprocess.Popen[bytes]]:
     command += ["--api-key-file", f"/dev/fd/{key}"]
     command += ["--ctx-size", str(order.context * order.slots), "--parallel", str(order.slots)]
     command += ["--threads", str(order.threads), "--slots", "--no-warmup"]
+    command += [] if order.gpu_layers is None else ["--n-gpu-layers", str(order.gpu_layers)]
     command += ["--embeddings"] if order.embedding else []
     command += ["--pooling", order.pooling] if order.pooling else []
     command += ["--lora", order.lora] if order.lora else []

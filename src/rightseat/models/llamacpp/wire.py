@@ -6,6 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from rightseat.events import Usage
+
 T = TypeVar("T")
 
 
@@ -34,12 +36,17 @@ class Piece(Struct, frozen=True):
     tokens_predicted: int = 0
     completion_probabilities: list[dict[str, Any]] = []
     timings: Timings | None = None
+    prompt_progress: Any = None
     error: Any = None
 
     @property
     def cached(self) -> int:
         """Tokens of the prompt that were not read again."""
         return 0 if self.timings is None else self.timings.cache_n
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.tokens_evaluated, self.tokens_predicted, self.cached)
 
 
 class Token(Struct, frozen=True):

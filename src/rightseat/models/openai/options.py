@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
 from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
+from rightseat.models.openai.emulated import Emulated
 from rightseat.nearest import meant
 
 
@@ -35,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """The server takes `stream_options`; false for old ones that refuse it."""
     tries: int = 3
     """How often a request is sent that fails before its first token."""
+    tools: Literal["native", "schema", "prompt"] = "native"
+    """How tools are called: by the server; where it knows none, by its JSON schemas or by asking for it."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> OpenAI:
@@ -55,8 +58,8 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAI:
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model openai:{name} has a wrong option: {error}") from error
     _check(name, known)
-    fields = {field: getattr(known, field) for field in keys}
-    return OpenAI(name, **fields)
+    fields = {field: getattr(known, field) for field in keys if field != "tools"}
+    return OpenAI(name, **fields) if known.tools == "native" else Emulated(name, tools=known.tools, **fields)
 
 
 def _check(name: str, options: Options) -> None:

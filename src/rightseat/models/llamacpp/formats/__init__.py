@@ -22,6 +22,7 @@ from rightseat.models.llamacpp.formats.generic import Generic
 from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
 from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed
+from rightseat.models.llamacpp.formats.signatures import Signatures
 from rightseat.nearest import nearest
 
 __all__ = ["FORMATS", "GENERIC", "Ask", "Format", "Plan", "detect", "named"]
@@ -40,6 +41,7 @@ FORMATS: tuple[type[Format], ...] = (
     FunctionaryV31,
     Llama31,
     LlamaFunctions,
+    Signatures,
 )
 GENERIC: type[Format] = Generic
 

@@ -61,8 +61,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     ending: str = ""
     """What the answer begins with, put behind the prompt; it is not read."""
     grammar: str = ""
-    triggers: tuple[str, ...] = ()
-    """Words from which on the grammar binds; without any it binds from the first token."""
+    adapted: bool = False
+    """The answer is one for the adapter that was loaded beside the model."""
     stops: tuple[str, ...] = ()
     preserved: tuple[str, ...] = ()
     """Control tokens that must be seen in the answer."""
@@ -214,12 +214,15 @@ class Format:
 
     def history(self, ask: Ask) -> tuple[Message, ...]:
         """Earlier calls and results in words, where the template cannot show them."""
+        names = {call.id: call.name for message in ask.prompt.messages for call in message.calls}
 
         def fitted(message: Message) -> Message:
             if message.calls and self.speaks(message, ask):
                 return replace(message, parts=(Text(Trusted(self.spoken(message, ask))),), calls=())
             if message.role == "tool" and self.tells(ask):
-                return said("user", Trusted(self.result(message, ask)))
+                # A client says whose result it is by the call alone.
+                called = replace(message, name=message.name or names.get(message.call_id or ""))
+                return said("user", Trusted(self.result(called, ask)))
             return message
 
         return tuple(map(fitted, ask.prompt.messages))

@@ -6,6 +6,8 @@ there is nothing to wait for: also where it may answer in words, it does so as `
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from rightseat.calling import generic
 from rightseat.calling.generic import CALLS, NEXT, RESULT, THOUGHT, Envelope
 from rightseat.messages import Message
@@ -26,7 +28,7 @@ class Generic(Format):
     def plan(self, ask: Ask) -> Plan:
         if not ask.tools:
             return self.plain(ask)
-        envelope = Envelope.of(ask.prompt, ask.thought)
+        envelope = replace(Envelope.of(ask.prompt, ask.thought), thinks=not _settled(ask))
         bound = Allowed.bound(self, ask)
         return Plan(
             messages=self.told_first([envelope.instructions(ask.publish, ask.foreign)], ask),
@@ -41,16 +43,25 @@ class Generic(Format):
         return f'"[" {allowed.repeated(allowed.json_call(), _COMMA)} "]"'
 
     def root(self, allowed: Allowed) -> str:
-        rules = allowed.rules
-        thought = rules.add_schema(_THOUGHT, "thought")
         steps = f"{_object(CALLS)} {self.calls(allowed)}"
         if not allowed.must:
             # Words have no end but their own and the caller's limit.
             steps += f" | {_object(RESULT)} {allowed.output or _WORDS}"
-        return f'{_object(THOUGHT)} {thought} {_COMMA} {_key(NEXT)} ({steps}) "}}}}"'
+        return f'"{{" {self.thought(allowed)} {_key(NEXT)} ({steps}) "}}}}"'
+
+    def thought(self, allowed: Allowed) -> str:
+        """Also where there is none, it may be empty: so earlier calls are shown."""
+        if _settled(allowed):
+            return f'({_key(THOUGHT)} "\\"\\"" {_COMMA})?'
+        return f"{_key(THOUGHT)} {allowed.rules.add_schema(_THOUGHT, 'thought')} {_COMMA}"
 
     def spoken(self, message: Message, ask: Ask) -> str:
         return ask.foreign(generic.spoken(message))
+
+
+def _settled(what: Ask | Allowed) -> bool:
+    """Only one tool is left: a small model's thought would mislead it about the arguments."""
+    return what.must and len(what.tools) == 1
 
 
 def _object(name: str) -> str:

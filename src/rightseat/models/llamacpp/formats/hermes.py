@@ -6,7 +6,7 @@ on it. The reader takes both.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rightseat.calling.reader import Reader, Reading
 from rightseat.calling.values import call_object
@@ -26,7 +26,7 @@ _FORM = (
 class Hermes(Format):
     name = "hermes"
     proven = True
-    marks = ((BEGIN,),)
+    marks: ClassVar[tuple[tuple[str, ...], ...]] = ((BEGIN,),)
     triggers = (BEGIN,)
     preserved = (BEGIN, END)
 

@@ -1,0 +1,66 @@
+"""The embedded model's weights before a start: fetched, or done without where nobody asked for them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from rightseat.cli.progress import downloading
+from rightseat.config import Config
+from rightseat.errors import ConfigError
+from rightseat.registry import embedded
+
+if TYPE_CHECKING:
+    from rightseat.models.llamacpp.weights import Weights
+
+
+def prepared(config: Config, *, fetch: bool = True) -> Config:
+    """The configuration once all that it needs is here. Without the weights a script answers, and that is
+    said; but only where nothing names the embedded model."""
+    if not embedded.wanted(config):
+        return config
+    why = embedded.without_engine() or embedded.without_weights()
+    if not why:
+        return config
+    if fetch and not embedded.without_engine():
+        try:
+            pull()
+        except ConfigError as error:
+            if embedded.named(config):
+                raise
+            _warn(error.message)
+        else:
+            return config
+    return config if embedded.named(config) else embedded.replaced(config, why)
+
+
+def pull(which: Weights | None = None) -> Path:
+    # Only where it is needed: every start comes by here.
+    from rightseat.models.llamacpp import weights
+
+    which = which or weights.EMBEDDED
+    with _interruptible(), downloading(f"{which.name} ({which.size / 1e6:.0f} MB)") as progress:
+        return weights.pull(which, progress)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM as Ctrl-C: the download's process is then ended, and what it has fetched removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _warn(message: str) -> None:
+    typer.secho(f"warning: A short script answers, not a model. {message}", fg=typer.colors.YELLOW, err=True)

@@ -1,0 +1,50 @@
+"""Vectors from a local model: a second instance of the engine, started with the first text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Protocol
+
+from rightseat.errors import CallerError
+from rightseat.models.llamacpp.client import Client
+
+# What a llama-server takes; `user` and the like end here.
+_PASSED = ("input", "encoding_format")
+
+
+class Server(Protocol):
+    """What is asked: an Engine, a Shared one, or one Attached."""
+
+    def start(self) -> Awaitable[None]: ...
+    def close(self) -> Awaitable[None]: ...
+    def client(self) -> Awaitable[Client]: ...
+
+
+class Embedder:
+    """`starts`: the server is this one's own, so that it is started and closed here."""
+
+    def __init__(self, server: Server, *, starts: bool = True) -> None:
+        self._server = server
+        self._starts = starts
+
+    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """OpenAI's request and answer. `input` is a text, tokens, or a list of either."""
+        if "dimensions" in body:
+            raise CallerError("dimensions: a local model's vectors have one length.", param="dimensions")
+        _check(body.get("input"))
+        if self._starts:
+            await self._server.start()
+        client = await self._server.client()
+        return await client.embed({name: body[name] for name in _PASSED if name in body})
+
+    async def close(self) -> None:
+        if self._starts:
+            await self._server.close()
+
+
+def _check(given: object) -> None:
+    many = given if isinstance(given, list) else [given]
+    if not many or any(item in ("", []) for item in many):
+        raise CallerError("input: an empty text has no vector. Leave it out.", param="input")
+    if len({type(item) for item in many}) > 1:
+        raise CallerError("input: texts and tokens do not go together. Send one kind.", param="input")

@@ -1,0 +1,114 @@
+"""What the embedded model's adapter was trained on: a line for each tool, and Hermes' tags for calls.
+
+    get_weather(city: string, unit?: "celsius"|"fahrenheit") // Get the weather
+      city: The city's name
+
+It is the shortest form a tool can be told in that still says which arguments it needs. train/ renders its
+data by this file, so that the model is asked exactly as it was taught.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightseat.messages import Message, said
+from rightseat.models.llamacpp.formats.allowed import Allowed
+from rightseat.models.llamacpp.formats.format import Ask, Plan, dumped
+from rightseat.models.llamacpp.formats.hermes import BEGIN, END, Hermes
+from rightseat.prompt import ToolSpec
+
+# As it stood in the training data: a word changed here is a word the adapter does not know.
+TOLD = (
+    f'You can call these functions. To call one, reply {BEGIN}{{"name": ..., "arguments": {{...}}}}{END}. '
+    "If none fits or a required value is missing, reply in plain words."
+)
+_CONCLUDE = "Answer the question in one short sentence, using the data."
+_DEEPEST = 4
+
+
+class Signatures(Hermes):
+    name = "signatures"
+    marks = ()
+    own_prompt = True
+
+    def plan(self, ask: Ask) -> Plan:
+        if not ask.tools:
+            return super().plan(ask)
+        last = ask.prompt.messages[-1:]
+        if last and last[0].role == "tool" and not ask.must:
+            return self.concluded(ask)
+        return replace(super().plan(ask), adapted=True)
+
+    def concluded(self, ask: Ask) -> Plan:
+        """After a result there are words. The adapter was not taught them, and the model alone finds them
+        best where question and data stand side by side."""
+        said_before = list(ask.prompt.messages)
+        results: list[str] = []
+        while said_before and said_before[-1].role != "user":
+            message = said_before.pop()
+            if message.role == "tool":
+                results.insert(0, message.text)
+        question = said_before.pop().text if said_before else ""
+        words = "\n".join([f"Question: {question}", f"Data: {results[0]}", *results[1:], _CONCLUDE])
+        prompt = replace(ask.prompt, messages=(*said_before, said("user", words)), tools=())
+        return super().plan(replace(ask, prompt=prompt))
+
+    def told(self, ask: Ask) -> str:
+        tools = "\n".join(map(signature, ask.tools))
+        return f"{TOLD}\n\n{ask.foreign(tools)}"
+
+    def calls(self, allowed: Allowed) -> str:
+        quote = allowed.rules.quote
+        one = allowed.rules.add("tagged", f"{quote(BEGIN)} {allowed.json_call()} {quote(END)}")
+        return allowed.repeated(one, '"\\n"')
+
+    def spoken(self, message: Message, ask: Ask) -> str:
+        bodies = (f'{{"name": {dumped(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
+        calls = (f"{BEGIN}{ask.foreign(body)}{END}" for body in bodies)
+        return "\n".join(filter(None, [ask.foreign(message.text), *calls]))
+
+
+def signature(tool: ToolSpec) -> str:
+    """The tool in a line, and a line for each argument that is described."""
+    properties = _properties(tool.parameters)
+    lines = [f"{tool.name}({_listed(tool.parameters)})"]
+    if tool.description:
+        lines[0] += f" // {_line(tool.description)}"
+    for name, schema in properties.items():
+        if isinstance(schema, dict) and schema.get("description"):
+            lines.append(f"  {name}: {_line(str(schema['description']))}")
+    return "\n".join(lines)
+
+
+def _listed(schema: dict[str, Any], depth: int = 0) -> str:
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else ()
+    return ", ".join(
+        f"{name}{'' if name in needed else '?'}: {_type(value, depth + 1)}"
+        for name, value in _properties(schema).items()
+    )
+
+
+def _properties(schema: dict[str, Any]) -> dict[str, Any]:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _type(schema: Any, depth: int) -> str:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return "any"
+    if isinstance(schema.get("enum"), list):
+        return "|".join(map(dumped, schema["enum"]))
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"{_type(schema.get('items', {}), depth + 1)}[]"
+    if kind == "object" and _properties(schema):
+        return f"{{{_listed(schema, depth)}}}"
+    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _line(text: str) -> str:
+    """In one line: a description must not look like another tool."""
+    return " ".join(text.split())

@@ -1,0 +1,25 @@
+"""What takes the room of a prompt that does not fit: whoever has to cut wants to know where."""
+
+from __future__ import annotations
+
+import json
+
+from rightseat.errors import ContextTooLong
+from rightseat.prompt import Prompt
+
+
+def told(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
+    """The same error, with the largest part of the prompt by name."""
+    sizes = {
+        f"message {number} ({message.role})": len(message.text) + sum(len(c.arguments) for c in message.calls)
+        for number, message in enumerate(prompt.messages, 1)
+    }
+    if prompt.tools:
+        tools = [(tool.name, tool.description, tool.parameters) for tool in prompt.tools]
+        sizes["the tools"] = len(json.dumps(tools))
+    whole = sum(sizes.values())
+    if len(sizes) < 2 or not whole:
+        return error
+    largest = max(sizes, key=lambda name: sizes[name])
+    share = round(100 * sizes[largest] / whole)
+    return ContextTooLong(f"{error.message} The largest part is {largest}, about {share} % of it.")

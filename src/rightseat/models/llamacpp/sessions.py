@@ -1,0 +1,87 @@
+"""A local model's prompts on their way to the server: each to its slot (seats.py), some of them from file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from rightseat.errors import ConfigError, ContextTooLong
+from rightseat.models.llamacpp.client import Client
+from rightseat.models.llamacpp.prefixes import Prefix, saved
+from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.seats import NOBODY, Seats, Talk, Text, asked
+from rightseat.models.llamacpp.wire import Piece
+from rightseat.prompt import Prompt
+from rightseat.streams import closing
+
+
+class Server(Protocol):
+    """An Engine, a Shared one, or one Attached; only the first two have a `launch`."""
+
+    async def client(self) -> Client: ...
+    def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]: ...
+
+
+# By client: a process that was started again has a new one, and its slots hold nothing.
+_seats: WeakKeyDictionary[Client, Seats] = WeakKeyDictionary()
+# By launch: what is on file is there for the next process too.
+_prefixes: dict[Launch, list[Prefix]] = {}
+
+
+def seats(launch: Launch, client: Client) -> Seats:
+    found = _seats.get(client)
+    if found is None:
+        found = _seats[client] = Seats(launch)
+    found.prefixes = _prefixes.get(launch, [])
+    return found
+
+
+def talk(prompt: Prompt) -> Talk:
+    return Talk(prompt.conversation, prompt.parent)
+
+
+async def completion(server: Server, request: dict[str, Any], whose: Talk = NOBODY) -> AsyncIterator[Piece]:
+    """As the server's own, in the slot that knows most of the prompt."""
+    launch: Launch | None = getattr(server, "launch", None)
+    if launch is None:
+        async with closing(server.completion(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+        return
+    client = await server.client()
+    async with seats(launch, client).seat(_read(request), whose, client) as slot:
+        answering = server.completion({**request, "id_slot": slot.number})
+        async with closing(answering) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+def _read(request: dict[str, Any]) -> Text:
+    """What a slot holds once it has read the prompt: with the adapter, the same words are something else."""
+    prompt: Text = request["prompt"]
+    if not request.get("lora"):
+        return prompt
+    return f"\0{prompt}" if isinstance(prompt, str) else [-1, *prompt]
+
+
+async def precache(server: Server, prefix: Text) -> None:
+    """Has a prompt's beginning on file for this and later processes; reads it once where it is not."""
+    launch: Launch | None = getattr(server, "launch", None)
+    if launch is None or launch.saves is None:
+        return
+    client = await server.client()
+    known = _prefixes.setdefault(launch, [])
+    if any(one.held == prefix and one.intact(launch.saves) for one in known):
+        return
+    known[:] = [one for one in known if one.held != prefix]
+    place = await asyncio.to_thread(Prefix.found, launch, prefix)
+    if place is None:
+        try:
+            async with seats(launch, client).seat(prefix, NOBODY, client) as slot:
+                await asked(client, prefix, slot.number)
+                place = await saved(client, slot.number, launch, prefix)
+        except ContextTooLong as error:
+            raise ConfigError(f"precache: {error.message}", param="precache") from error
+    known.append(place)

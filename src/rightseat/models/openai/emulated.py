@@ -1,0 +1,209 @@
+"""Tools at a server that has none: the model answers in the generic JSON, and that is read as calls.
+
+`schema`: the server holds the model to it by `response_format`, and it is read while it comes. `prompt`: the
+model is only asked; its answer is held, checked, and asked for once more where it does not fit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.calling.generic import CALLS, THOUGHT, Envelope, worded
+from rightseat.calling.reader import Reader, Unreadable
+from rightseat.calling.stops import Stops
+from rightseat.errors import OutputInvalid, UpstreamGarbled
+from rightseat.events import Usage
+from rightseat.fragments import CallName, Finish, Fragment, Refusal, Text, Used
+from rightseat.messages import Message, said
+from rightseat.models.openai.client import OpenAI
+from rightseat.prompt import Prompt, Settings
+from rightseat.schema import Checker, checker
+from rightseat.streams import closing
+
+Way = Literal["schema", "prompt"]
+# Of the envelope they would tell nothing that the caller can use; the form of the answer is ours.
+_WITHHELD = frozenset({"response_format", "logprobs", "top_logprobs"})
+
+
+class Emulated(OpenAI):
+    """`tools`: by which of the two ways."""
+
+    def __init__(self, name: str, *, tools: Way, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._way = tools
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        prompt = replace(prompt, messages=worded(prompt.messages))
+        if not prompt.callable:
+            return super().stream(replace(prompt, tools=()))
+        return self._held_to_it(prompt) if self._way == "schema" else self._asked(prompt)
+
+    async def _held_to_it(self, prompt: Prompt) -> AsyncIterator[Fragment]:
+        envelope = Envelope.of(prompt)
+        opened = Opened(envelope, prompt.settings, self.enforces_schema)
+        told = replace(_told(prompt, envelope), output_schema=envelope.schema())
+        async with closing(super().stream(told)) as stream:
+            async for fragment in stream:
+                for shown in opened.take(fragment):
+                    yield shown
+                if opened.over:
+                    return
+
+    async def _asked(self, prompt: Prompt) -> AsyncIterator[Fragment]:
+        envelope = Envelope.of(prompt)
+        check = checker(envelope.schema())
+        told = _told(prompt, envelope)
+        used: Usage | None = None
+        problem: str | None = None
+        for _ in range(2):
+            answer = Held()
+            async with closing(super().stream(told)) as stream:
+                async for fragment in stream:
+                    if not answer.take(fragment):
+                        yield fragment
+            used = answer.usage if used is None else used + (answer.usage or Usage())
+            problem = answer.problem(envelope, check)
+            if problem is None:
+                for shown in answer.shown(envelope, prompt.settings, used):
+                    yield shown
+                return
+            told = replace(told, messages=(*told.messages, *_again(answer.text, problem)))
+        raise OutputInvalid(f"The model did not call a tool in the form that was asked for: {problem}"[:500])
+
+
+class Opened:
+    """What a server sends in the envelope, without it."""
+
+    def __init__(self, envelope: Envelope, settings: Settings, enforced: bool) -> None:
+        self._names = frozenset(tool.name for tool in envelope.tools)
+        self._reader = Reader(envelope.read, enforced=self._names if enforced else frozenset())
+        self._stops = Stops(settings.stop)
+        self._refused = False
+        self.over = False
+
+    def take(self, fragment: Fragment) -> list[Fragment]:
+        if isinstance(fragment, Text):
+            out = self._stops.cut(self._read(fragment.text))
+            self.over = self._stops.met
+            return [*out, Finish("stop")] if self.over else out
+        if isinstance(fragment, Finish):
+            self.over = True
+            return self._ended(fragment)
+        self._refused = self._refused or isinstance(fragment, Refusal)
+        return [fragment]
+
+    def _read(self, text: str | None) -> list[Fragment]:
+        """None: no more comes."""
+        try:
+            found = self._reader.close() if text is None else self._reader.feed(text)
+        except Unreadable as error:
+            raise _unlike() from error
+        if any(isinstance(one, CallName) and one.name not in self._names for one in found):
+            raise _unlike()
+        return found
+
+    def _ended(self, finish: Finish) -> list[Fragment]:
+        if self._refused:
+            return [finish]
+        out = self._stops.cut(self._read(None), last=True)
+        if finish.reason not in ("stop", "calls"):
+            return [*out, finish]
+        if self._reader.cut:
+            raise _unlike()
+        return [*out, Finish("calls" if self._reader.calls else "stop")]
+
+
+class Held:
+    """An answer that is kept until it is known to fit."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.usage: Usage | None = None
+        self._finish = Finish("stop")
+        self._refused = False
+        self._json = ""
+
+    def take(self, fragment: Fragment) -> bool:
+        """Whether the fragment is kept."""
+        match fragment:
+            case Text(text):
+                self.text += text
+            case Used(usage):
+                self.usage = usage
+            case Finish():
+                self._finish = fragment
+            case _:
+                self._refused = self._refused or isinstance(fragment, Refusal)
+                return False
+        return True
+
+    def problem(self, envelope: Envelope, check: Checker) -> str | None:
+        """What is wrong with the answer. One that was cut or refused has its own reason."""
+        if self._refused or self._finish.reason not in ("stop", "calls"):
+            return None
+        try:
+            value = _first_object(self.text)
+            found = check.problem(value)
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            found = "it is not JSON"
+        else:
+            # Written anew: what was said twice or cannot be said in JSON does not get through.
+            self._json = "" if found else msgspec.json.encode(value).decode()
+        return None if self._just_words(envelope) else found
+
+    def _just_words(self, envelope: Envelope) -> bool:
+        """Where words will do, an answer that does not even try to be the form is one."""
+        tried = f'"{THOUGHT}"' in self.text or f'"{CALLS}"' in self.text
+        return not (tried or envelope.must or envelope.output is not None)
+
+    def shown(self, envelope: Envelope, settings: Settings, usage: Usage | None) -> list[Fragment]:
+        used: list[Fragment] = [] if usage is None else [Used(usage)]
+        if self._json:
+            opened = Opened(envelope, settings, enforced=True)
+            out = [*used, *opened.take(Text(self._json))]
+            return out if opened.over else out + opened.take(self._finish)
+        stops = Stops(settings.stop)
+        words = self._refused or not self._just_words(envelope)
+        text = stops.cut([] if words else [Text(self.text)], last=True)
+        return [*text, *used, Finish("stop") if stops.met else self._finish]
+
+
+def _first_object(text: str) -> Any:
+    """The JSON that begins at the first brace: around it there may be a fence, or some words."""
+    start = text.index("{")
+    _, end = json.JSONDecoder().raw_decode(text, start)
+    return msgspec.json.decode(text[start:end])
+
+
+def _told(prompt: Prompt, envelope: Envelope) -> Prompt:
+    settings = prompt.settings
+    extra = {name: value for name, value in settings.extra.items() if name not in _WITHHELD}
+    return Prompt(
+        messages=_first(prompt.messages, envelope.instructions()),
+        settings=replace(settings, stop=(), extra=extra),
+        conversation=prompt.conversation,
+    )
+
+
+def _first(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
+    """The conversation with our words at the end of its first system message, made if need be."""
+    if messages and messages[0].role in ("system", "developer"):
+        return (said(messages[0].role, f"{messages[0].text}\n\n{words}"), *messages[1:])
+    return (said("system", words), *messages)
+
+
+def _again(text: str, problem: str) -> tuple[Message, Message]:
+    ask = f"That answer does not fit the schema that was asked for: {problem}. Answer again, JSON only."
+    return said("assistant", text or "…"), said("user", ask)
+
+
+def _unlike() -> UpstreamGarbled:
+    return UpstreamGarbled(
+        "The server did not hold the model to the JSON schema of tool calls. Set `tools` of this model to "
+        '"prompt", or to "native" if the server knows tools.'
+    )

@@ -1,0 +1,155 @@
+"""`rightseat models`, and what a start does about the embedded model's weights."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat.cli import embedded as starting
+from rightseat.cli import models
+from rightseat.config import AssistantSettings, Config, ModelSettings
+from rightseat.errors import NotFound
+from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
+from rightseat.registry import embedded
+
+ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+Pull = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path))
+    monkeypatch.setattr(weights, "_installed", lambda known: None)
+    for name in ENV:
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def put(cache: Path) -> Path:
+    place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+    place.parent.mkdir(parents=True)
+    with place.open("wb") as file:
+        file.truncate(EMBEDDED.size)
+    return place
+
+
+def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list[str]:
+    """A pull without a network; the names of what was pulled."""
+    pulled: list[str] = []
+
+    def pull(which: Weights, progress: Callable[[int, int], None]) -> Path:
+        pulled.append(which.name)
+        progress(1, 2)
+        if error:
+            raise WeightsError(error)
+        return put(cache)
+
+    monkeypatch.setattr(weights, "pull", pull)
+    return pulled
+
+
+def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models.show()
+    first = capsys.readouterr().out
+    assert first.startswith("– smollm2-135m-instruct  98 MB  not here: rightseat models pull\n")
+    place = put(cache)
+    models.show()
+    assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out
+
+
+def test_path_and_pull_print_the_path_alone(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(WeightsError, match="rightseat models pull"):
+        models.path(None)
+    pulled = pulls(monkeypatch, cache)
+    models.pull(EMBEDDED.name)
+    out, err = capsys.readouterr()
+    assert pulled == [EMBEDDED.name]
+    assert err.startswith("Fetching smollm2-135m-instruct (98 MB)")
+    models.path(EMBEDDED.name)
+    assert out == capsys.readouterr().out == f"{weights.path()}\n"
+
+
+def test_a_wrong_name_is_told() -> None:
+    with pytest.raises(NotFound, match=f"Did you mean '{EMBEDDED.name}'"):
+        models.pull("smollm2-135m")
+
+
+LOCAL = ModelSettings(spec="local")
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted", "named"),
+    [
+        (Config(), True, False),
+        (Config(flags={"tool_format": "x"}), True, True),
+        (Config(model="local"), True, True),
+        (Config(models={"a": LOCAL}), True, True),
+        (Config(models={"a": ModelSettings(spec="scripted:demo")}), False, False),
+        (Config(model="x.gguf"), False, False),
+        (Config(model="openai:x", assistants={"a": AssistantSettings(model="local")}), True, True),
+        (Config(assistants={"a": AssistantSettings()}), True, False),
+    ],
+)
+def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool) -> None:
+    assert (embedded.wanted(config, {}), embedded.named(config)) == (wanted, named)
+    assert not embedded.wanted(Config(), {"OPENAI_API_KEY": "k"})
+
+
+def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pulled = pulls(monkeypatch, cache)
+    assert starting.prepared(Config(model="scripted:demo")) == Config(model="scripted:demo")
+    assert pulled == []
+    assert starting.prepared(Config()) == Config()
+    assert starting.prepared(Config()) == Config()
+    assert pulled == [EMBEDDED.name]
+
+
+def test_without_a_network_a_script_answers_and_that_is_said(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pulls(monkeypatch, cache, "No network.")
+    config = starting.prepared(Config())
+    assert "rightseat models pull" in config.without_local
+    assert "warning: A short script answers, not a model. No network." in capsys.readouterr().err
+    # A reload fetches nothing, and finds the same.
+    assert starting.prepared(Config(), fetch=False) == config
+    assert capsys.readouterr().err == ""
+
+
+def test_who_asked_for_it_by_name_gets_nothing_else(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pulls(monkeypatch, cache, "No network.")
+    with pytest.raises(WeightsError, match="No network"):
+        starting.prepared(Config(model="local"))
+    assert starting.prepared(Config(model="local"), fetch=False) == Config(model="local")
+
+
+def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pulled = pulls(monkeypatch, cache)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "xllamacpp" else find(name, *more)
+    )
+    assert "pip install xllamacpp" in starting.prepared(Config()).without_local
+    assert pulled == []
+
+
+def test_sigterm_ends_a_download_as_ctrl_c_does(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pull(*args: Any) -> Path:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("the signal came first")
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(weights, "pull", pull)
+    with pytest.raises(KeyboardInterrupt):
+        starting.pull(replace(EMBEDDED))
+    assert signal.getsignal(signal.SIGTERM) == before

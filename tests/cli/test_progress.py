@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import io
+import re
+import time
+
+from rightseat.cli.progress import downloading, waiting
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Ascii(Terminal):
+    encoding = "ascii"
+
+
+class Closed(io.StringIO):
+    def isatty(self) -> bool:
+        raise OSError(5, "gone")
+
+
+def until(out: io.StringIO, text: str) -> None:
+    limit = time.monotonic() + 10
+    while text not in out.getvalue():
+        assert time.monotonic() < limit, out.getvalue()
+        time.sleep(0.001)
+
+
+def test_what_is_quick_says_nothing() -> None:
+    out = Terminal()
+    with waiting("Loading", out):
+        pass
+    assert out.getvalue() == ""
+
+
+def test_a_terminal_sees_it_turn_and_gets_its_line_back() -> None:
+    for out, sign in ((Terminal(), "⠙"), (Ascii(), "/")):
+        with waiting("Loading the model", out, quiet=0):
+            until(out, f"\r{sign} Loading the model … ")
+        assert re.search(r"… \d+ s", out.getvalue())
+        assert out.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_file_gets_one_line() -> None:
+    out = io.StringIO()
+    with waiting("Loading", out, quiet=0):
+        until(out, "Loading …\n")
+    assert out.getvalue() == "Loading …\n"
+
+
+def test_a_terminal_that_is_gone_ends_nothing() -> None:
+    with waiting("Loading", Closed(), quiet=0):
+        time.sleep(0.01)
+
+
+def test_a_download_in_a_terminal_is_a_bar() -> None:
+    out = Terminal()
+    with downloading("weights", out) as progress:
+        progress(50_000_000, 98_000_000)
+        progress(98_000_000, 98_000_000)
+    assert "Fetching weights" in out.getvalue()
+    assert "98.0 MB" in out.getvalue()
+
+
+def test_a_download_in_a_file_is_a_few_lines() -> None:
+    out = io.StringIO()
+    with downloading("weights", out) as progress:
+        for part in range(101):
+            progress(part * 1_000_000, 100_000_000)
+    assert out.getvalue().splitlines() == [
+        "Fetching weights …",
+        *(f"  {part} of 100 MB" for part in (25, 50, 75, 100)),
+    ]

@@ -1,0 +1,97 @@
+"""Whose conversation it is, from the request to the model: for caches, and for nothing else."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Prompt, Runtime
+from rightseat.events import Usage
+from rightseat.fragments import Finish, Fragment, Text, Used
+from rightseat.models.llamacpp.seats import Talk
+from rightseat.models.llamacpp.sessions import talk
+from rightseat.models.openai import OpenAI
+from tests.kit.client import Client
+from tests.kit.house import house
+from tests.kit.upstream import Upstream
+
+HI = [{"role": "user", "content": "hi"}]
+
+
+class Listening:
+    """A model that keeps what it was asked, and knew some of it."""
+
+    def __init__(self, cached: int = 0) -> None:
+        self.prompts: list[Prompt] = []
+        self._cached = cached
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        self.prompts.append(prompt)
+        yield Text("hello")
+        yield Used(Usage(9, 1, self._cached))
+        yield Finish("stop")
+
+
+async def chat(runtime: Runtime, headers: dict[str, str] | None = None, **more: Any) -> tuple[int, Any]:
+    async with house(runtime) as server, Client(server.url) as client:
+        await client.post("/v1/chat/completions", {"messages": HI, **more}, headers or {})
+        head = await client.head()
+        if "event-stream" in head.headers["content-type"]:
+            return head.status, [frame.data async for frame in client.frames()]
+        return head.status, await client.json()
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        ({"prompt_cache_key": "key"}, {}, Talk("key")),
+        ({"session_id": "s"}, {}, Talk("s")),
+        ({"session_id": "s", "prompt_cache_key": "key"}, {}, Talk("s")),
+        ({"session_id": "s"}, {"X-Thread-Id": "thread"}, Talk("thread")),
+        ({"session_id": "fork", "parent_session_id": "s"}, {}, Talk("fork", "s")),
+    ],
+)
+async def test_who_speaks(body: dict[str, Any], headers: dict[str, str], expected: Talk) -> None:
+    model = Listening()
+    status, _ = await chat(Runtime(model=model), headers, **body)
+    assert status == 200
+    assert [talk(prompt) for prompt in model.prompts] == [expected]
+
+
+async def test_nobody_in_particular() -> None:
+    model = Listening()
+    runtime = Runtime(model=model)
+    nothing = {"session_id": None, "parent_session_id": None, "prompt_cache_key": None}
+    bodies: list[dict[str, Any]] = [{}, nothing]
+    for body in bodies:
+        assert (await chat(runtime, None, **body))[0] == 200
+    one, other = map(talk, model.prompts)
+    assert one.parent is other.parent is None
+    assert one.conversation != other.conversation
+
+
+@pytest.mark.parametrize("field", ["session_id", "parent_session_id", "prompt_cache_key"])
+@pytest.mark.parametrize("value", [7, "x" * 257])
+async def test_a_name_is_a_short_text(field: str, value: Any) -> None:
+    status, body = await chat(Runtime(model=Listening()), **{field: value})
+    assert status == 400
+    assert field in body["error"]["message"]
+
+
+async def test_what_was_known_is_told() -> None:
+    _, body = await chat(Runtime(model=Listening(7)))
+    assert body["usage"]["prompt_tokens_details"] == {"cached_tokens": 7}
+    _, frames = await chat(Runtime(model=Listening(7)), stream=True, stream_options={"include_usage": True})
+    assert '"prompt_tokens_details":{"cached_tokens":7}' in frames[-2]
+    _, body = await chat(Runtime(model=Listening()))
+    assert "prompt_tokens_details" not in body["usage"]
+
+
+async def test_a_vendor_is_told_its_own_field_only() -> None:
+    async with Upstream() as upstream:
+        model = OpenAI("m", base_url=upstream.url)
+        status, _ = await chat(Runtime(model=model), session_id="s", prompt_cache_key="key")
+        assert status == 200
+        (request,) = upstream.requests
+    assert request.json["prompt_cache_key"] == "key"
+    assert "session_id" not in request.json

@@ -1,0 +1,232 @@
+"""Tools at a server that has none: by its JSON schemas, or by asking the model."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightseat.errors import OutputInvalid, RightseatError, UpstreamGarbled
+from rightseat.events import Usage
+from rightseat.fragments import CallName, Fragment, Text
+from rightseat.messages import Call, Message, said
+from rightseat.models.openai import model as made
+from rightseat.models.openai.emulated import Emulated, Way
+from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.schema import checker
+from rightseat.streams import closing
+from tests.contract.models.cases import Heard, heard
+from tests.kit import answers
+from tests.kit.answers import Answer, Reply
+from tests.kit.connection import Received
+from tests.kit.upstream import Upstream
+
+ADD = ToolSpec(
+    "add",
+    "Adds two numbers.",
+    {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"$ref": "#/$defs/n"}},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+        "$defs": {"n": {"type": "integer"}},
+    },
+)
+OUTPUT = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+SUM = '{"a": 2, "b": 3}'
+over_ways = pytest.mark.parametrize("way", ["schema", "prompt"])
+
+
+def step(**next_step: Any) -> str:
+    return json.dumps({"thought_about_next_step_only": "Let me see.", "next_step": next_step})
+
+
+CALL = step(tool_calls=[{"name": "add", "arguments": {"a": 2, "b": 3}}])
+BAD = step(tool_calls=[{"name": "add", "arguments": {"a": "two"}}])
+WORDS = step(result="Five.")
+
+
+def pieces(text: str, size: int = 5, **more: Any) -> Answer:
+    return answers.say([text[at : at + size] for at in range(0, len(text), size)], **more)
+
+
+def prompt(mode: Any = "auto", *messages: Message, **more: Any) -> Prompt:
+    asked = messages or (said("user", "2 and 3?"),)
+    return Prompt(messages=asked, tools=(ADD,), tool_choice=ToolChoice(mode, "add"), **more)
+
+
+async def ask(
+    way: Way, asked: Prompt, *replies: Reply, **options: Any
+) -> tuple[list[Fragment], list[Received], RightseatError | None]:
+    out: list[Fragment] = []
+    async with Upstream() as upstream:
+        upstream.queue(*replies)
+        model = Emulated("kit-model", tools=way, base_url=upstream.url, **options)
+        problem = None
+        try:
+            async with closing(model.stream(asked)) as stream:
+                out += [fragment async for fragment in stream]
+        except RightseatError as error:
+            problem = error
+        finally:
+            await model.close()
+        await upstream.quiet()
+    return out, upstream.requests, problem
+
+
+@over_ways
+async def test_a_call(way: Way) -> None:
+    found, requests, problem = await ask(way, prompt(), pieces(CALL))
+    assert problem is None
+    answer = heard(found)
+    assert (answer.text, answer.finish, answer.usage) == ("Let me see.", "calls", Usage(7, 3))
+    assert [(name, json.loads(arguments)) for name, arguments in answer.calls] == [("add", json.loads(SUM))]
+    body = requests[0].json
+    assert "tools" not in body
+    assert "tool_choice" not in body
+    assert "type add = " in body["messages"][0]["content"]
+
+
+@over_ways
+async def test_words(way: Way) -> None:
+    found, _, _ = await ask(way, prompt(), pieces(WORDS))
+    assert heard(found) == Heard("Let me see.\n\nFive.", usage=Usage(7, 3), finish="stop")
+
+
+@over_ways
+async def test_without_tools_nothing_is_added(way: Way) -> None:
+    for asked in (prompt("none"), Prompt(messages=(said("user", "hello"),))):
+        found, requests, _ = await ask(way, asked, answers.text())
+        assert heard(found).text == "w0 w1 w2"
+        assert [message["role"] for message in requests[0].json["messages"]] == ["user"]
+        assert "response_format" not in requests[0].json
+
+
+async def test_the_schema_that_the_server_is_sent() -> None:
+    _, requests, _ = await ask("schema", prompt(), pieces(CALL))
+    sent = requests[0].json["response_format"]["json_schema"]["schema"]
+    assert checker(sent).problem(json.loads(CALL)) is None
+    assert checker(sent).problem(json.loads(WORDS)) is None
+    assert checker(sent).problem(json.loads(BAD)) is not None
+    for mode in ("required", "named"):
+        _, requests, _ = await ask("schema", prompt(mode), pieces(CALL))
+        sent = requests[0].json["response_format"]["json_schema"]["schema"]
+        assert checker(sent).problem(json.loads(CALL)) is None
+        assert checker(sent).problem(json.loads(WORDS)) is not None
+
+
+async def test_the_schema_streams() -> None:
+    found, _, _ = await ask("schema", prompt(), pieces(CALL))
+    arguments = [fragment for fragment in found if not isinstance(fragment, Text | CallName)]
+    assert len(arguments) > 3
+    assert [f.enforced for f in found if isinstance(f, CallName)] == [False]
+    found, _, _ = await ask("schema", prompt(), pieces(CALL), strict_tools=True)
+    assert [f.enforced for f in found if isinstance(f, CallName)] == [True]
+
+
+@over_ways
+async def test_an_output_schema_binds_the_result(way: Way) -> None:
+    extra = {"response_format": {"type": "json_object"}, "logprobs": True}
+    asked = prompt(output_schema=OUTPUT, settings=Settings(extra=extra))
+    found, requests, _ = await ask(way, asked, pieces(step(result={"ok": True})))
+    answer = heard(found)
+    assert json.loads(answer.text) == {"ok": True}
+    assert answer.reasoning == "Let me see."
+    assert "logprobs" not in requests[0].json
+    form = requests[0].json.get("response_format", {})
+    assert form.get("type") == ("json_schema" if way == "schema" else None)
+
+
+@over_ways
+async def test_stop_words_are_the_contents(way: Way) -> None:
+    asked = prompt(settings=Settings(stop=("e.",)))
+    found, requests, _ = await ask(way, asked, pieces(step(result="Five. Six."), 1))
+    assert heard(found).text == "Let me se"
+    assert heard(found).finish == "stop"
+    assert "stop" not in requests[0].json
+
+
+@over_ways
+async def test_a_cut_answer_has_no_call(way: Way) -> None:
+    for end in range(0, len(CALL), 9):
+        reply = Answer(pieces(CALL[:end]).chunks, {}, "length")
+        found, _, problem = await ask(way, prompt(), reply)
+        assert problem is None
+        assert heard(found).finish == "length"
+
+
+@over_ways
+async def test_a_refusal_stays_one(way: Way) -> None:
+    found, _, problem = await ask(way, prompt("required"), answers.refusal())
+    assert problem is None
+    assert (heard(found).refusal, heard(found).finish) == ("I will not.", "stop")
+
+
+@pytest.mark.parametrize("text", ["Just words.", BAD[:-3], step(tool_calls=[{"name": "x", "arguments": {}}])])
+async def test_a_server_that_does_not_hold_to_the_schema(text: str) -> None:
+    _, _, problem = await ask("schema", prompt(), pieces(text))
+    assert isinstance(problem, UpstreamGarbled)
+    assert '"prompt"' in problem.message
+
+
+# ---- by asking
+
+
+async def test_one_repair() -> None:
+    found, requests, problem = await ask("prompt", prompt("required"), pieces(BAD), pieces(CALL))
+    assert problem is None
+    assert [name for name, _ in heard(found).calls] == ["add"]
+    assert heard(found).usage == Usage(14, 6)
+    *_, answer, again = requests[1].json["messages"]
+    assert answer == {"role": "assistant", "content": BAD}
+    assert "does not fit" in again["content"]
+    assert [f.enforced for f in found if isinstance(f, CallName)] == [True]
+
+
+@pytest.mark.parametrize("text", [BAD, "Just words.", "{", WORDS, CALL.replace("2", "NaN")])
+async def test_who_fails_twice_is_not_asked_again(text: str) -> None:
+    found, requests, problem = await ask("prompt", prompt("required"), pieces(text), pieces(text))
+    assert isinstance(problem, OutputInvalid)
+    assert not any(isinstance(fragment, CallName) for fragment in found)
+    assert len(requests) == 2
+
+
+@pytest.mark.parametrize("text", ["Life is {complicated}.", "Five.", "{", '{"a": 1}'])
+async def test_words_are_an_answer_where_they_may_be(text: str) -> None:
+    found, requests, _ = await ask("prompt", prompt(), pieces(text))
+    assert heard(found).text == text
+    assert len(requests) == 1
+
+
+async def test_a_fence_and_words_around_it() -> None:
+    found, _, _ = await ask("prompt", prompt(), pieces(f"Sure!\n```json\n{CALL}\n```\nDone."))
+    assert [name for name, _ in heard(found).calls] == ["add"]
+    assert heard(found).text == "Let me see."
+
+
+async def test_what_is_said_twice_is_checked_as_it_is_shown() -> None:
+    twice = BAD[:-1] + "," + CALL[1:]
+    found, _, _ = await ask("prompt", prompt(), pieces(twice))
+    assert [json.loads(arguments) for _, arguments in heard(found).calls] == [json.loads(SUM)]
+
+
+@over_ways
+async def test_earlier_calls_are_told_in_words(way: Way) -> None:
+    history = (
+        said("system", "Be brief."),
+        said("user", "2 and 3?"),
+        Message("assistant", calls=(Call("c1", "add", SUM),)),
+        said("tool", "5", call_id="c1"),
+    )
+    _, requests, _ = await ask(way, prompt("auto", *history), pieces(WORDS))
+    system, user, called, result = requests[0].json["messages"]
+    assert system["content"].startswith("Be brief.\n\nYou are a function calling AI model.")
+    assert user["content"] == "2 and 3?"
+    assert json.loads(called["content"])["next_step"]["tool_calls"][0]["arguments"] == json.loads(SUM)
+    assert result == {"role": "user", "content": "Result of add:\n5"}
+
+
+def test_the_option() -> None:
+    server = {"base_url": "http://127.0.0.1:1/v1"}
+    assert not isinstance(made("m", server), Emulated)
+    assert isinstance(made("m", {**server, "tools": "schema"}), Emulated)
+    assert isinstance(made("m", {**server, "tools": "prompt"}), Emulated)
