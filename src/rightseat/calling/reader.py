@@ -43,7 +43,7 @@ class Reader:
         self, read: Callable[[Reader], Reading[None]], *, enforced: frozenset[str] = frozenset()
     ) -> None:
         self._buffer = ""
-        self._closed = False
+        self._closed = self._limited = False
         self._out: list[Fragment] = []
         self._enforced = enforced
         self.calls = 0
@@ -60,9 +60,11 @@ class Reader:
         self._buffer += text
         return self._go()
 
-    def close(self) -> list[Fragment]:
-        """No more text comes. `inside` tells afterwards whether it ended within a call."""
+    def close(self, *, limited: bool = False) -> list[Fragment]:
+        """No more text comes; `limited`: more would have. `inside` tells afterwards whether it ended within
+        a call."""
         self._closed = True
+        self._limited = limited
         return self._go()
 
     def _go(self) -> list[Fragment]:
@@ -136,6 +138,9 @@ class Reader:
             passed, self._buffer = self._buffer[:keep], self._buffer[keep:]
             # After a call there is often a line's end, and nobody's text.
             emit(passed if not self._closed or passed.strip(SPACE) or not self.calls else "")
+            if self._closed and self._limited and self.inside:
+                # Its end would make a whole call of half a one.
+                raise Ended
             if self._closed:
                 return None
             yield

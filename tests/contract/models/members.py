@@ -9,6 +9,7 @@ from rightseat.models.openai import model as make
 from rightseat.models.scripted import Scripted, load
 from rightseat.prompt import Model
 from tests.contract.models.cases import Case
+from tests.contract.models.llama import UNSAID, llama
 from tests.kit.chunks import dump
 from tests.kit.upstream import Upstream
 
@@ -39,4 +40,7 @@ MEMBERS: dict[str, Member] = {
     "openai by schema": partial(openai, tools="schema"),
     "openai by prompt": partial(openai, tools="prompt"),
     "scripted": scripted,
+    "llama.cpp": llama,
 }
+# What a member cannot be made to say, by the names of the cases.
+UNABLE: dict[str, frozenset[str]] = {"llama.cpp": UNSAID}

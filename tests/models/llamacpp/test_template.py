@@ -14,7 +14,7 @@ from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.gguf import Header
 from rightseat.models.llamacpp.merging import OPENING, fitted
-from rightseat.models.llamacpp.template import Template, TemplateRefused
+from rightseat.models.llamacpp.template import Template, TemplateRefused, mended
 
 # Templates are judged in child processes.
 pytestmark = pytest.mark.process
@@ -252,3 +252,10 @@ async def test_a_strict_template_takes_any_conversation() -> None:
     for count in range(1, len(messages) + 1):
         assert strict.render(messages[:count], control=NOTHING)
     assert strict.render(messages, control=NOTHING).endswith("U")
+
+
+def test_a_role_that_was_never_filled_in_is_the_assistants() -> None:
+    ending = "{% if add_generation_prompt %}{{ '<|start_header_id|>{role}<|end_header_id|>' }}{% endif %}"
+    assert "<|start_header_id|>assistant<|end_header_id|>" in mended(ending)
+    spoken = "{{ '<|start_header_id|>' + role + '<|end_header_id|>' }} {role}"
+    assert mended(spoken) == spoken

@@ -39,7 +39,9 @@ class Answer:
     def _fragments(self, piece: Piece) -> list[Fragment]:
         try:
             found = self._reader.feed(piece.content)
-            return found + self._reader.close() if piece.stop else found
+            if not piece.stop:
+                return found
+            return found + self._reader.close(limited=piece.stop_type == "limit")
         except Unreadable as error:
             raise UpstreamGarbled(f"The local model broke its tool format ({error}): try again.") from error
 

@@ -7,6 +7,7 @@ import datetime
 import importlib.resources
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -121,8 +122,15 @@ async def load(
     source: str, *, bos: str = "", eos: str = "", clock: Clock = datetime.datetime.now
 ) -> Template:
     """Tries the template in a child process and refuses what is endless, huge or no chat template."""
+    source = mended(source)
     abilities = await asyncio.to_thread(prove, source, bos, eos)
     return Template(source, abilities, bos=bos, eos=eos, clock=clock)
+
+
+def mended(source: str) -> str:
+    """Functionary's templates of v3 end a prompt with the letters `{role}`, by an oversight: the model would
+    speak as a role of that name."""
+    return re.sub(r"(['\"](?:<\|start_header_id\|>|<\|im_start\|>))\{role\}", r"\1assistant", source)
 
 
 def prove(source: str, bos: str = "", eos: str = "") -> Abilities:

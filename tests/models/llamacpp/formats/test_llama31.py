@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightseat.fragments import Finish
+from rightseat.fragments import CallArgs, Finish
 from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp import request
 from rightseat.models.llamacpp.answer import Answer
@@ -164,8 +164,11 @@ def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(format: Format
     for stop_type, expected in (("eos", Finish("calls")), ("limit", Finish("length"))):
         answer = Answer(plan, settings)
         pieces = (Piece(content=TAG + CODE), Piece(stop=True, stop_type=stop_type))
-        *_, finish = [fragment for piece in pieces for fragment in answer.read(piece)]
+        *found, _used, finish = [fragment for piece in pieces for fragment in answer.read(piece)]
         assert finish == expected
+        # Half a program must not look like a whole one to a client that reads only the arguments.
+        written = "".join(fragment.json for fragment in found if isinstance(fragment, CallArgs))
+        assert written.endswith('"}') == (stop_type == "eos")
 
 
 @over_dialects

@@ -1,0 +1,78 @@
+"""The local model in the suite: a server writes a case's answer in Hermes' format, as the engine would."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightseat.errors import Incomplete, UpstreamBusy
+from rightseat.fragments import Fragment
+from rightseat.models.llamacpp.control import Control
+from rightseat.models.llamacpp.model import Known, Llama, Manner, Server
+from rightseat.models.llamacpp.template import Sources, chatml
+from rightseat.models.llamacpp.wire import Piece
+from rightseat.prompt import Model, Prompt, ToolSpec
+from tests.contract.models.cases import Case
+from tests.models.llamacpp.standin import StandIn
+
+# What a text model cannot say, or what its grammar does not let it say.
+UNSAID = frozenset({"refusal", "content filter", "a call that is not JSON"})
+ANYTHING = {"type": "object", "additionalProperties": True}
+THINKS = "{# <think></think> #}"
+
+
+class Writing(StandIn):
+    """Writes what a case's turn says, a few letters at a time."""
+
+    def __init__(self, turn: dict[str, Any]) -> None:
+        super().__init__()
+        self.turn = turn
+
+    async def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
+        finish = self.turn.get("finish", "stop")
+        if finish == "raise:upstream_busy":
+            raise UpstreamBusy("busy")
+        for letters in self.pieces_of():
+            if pace := self.turn.get("pace_ms"):
+                await asyncio.sleep(pace / 1000)
+            yield Piece(content=letters)
+        if finish == "cut":
+            raise Incomplete("cut")
+        reason = "limit" if finish == "length" else "eos"
+        yield Piece(stop=True, stop_type=reason, tokens_evaluated=7, tokens_predicted=3)
+
+    def pieces_of(self) -> list[str]:
+        said = self.turn.get("say", [])
+        if self.turn.get("pace_ms"):
+            return list(said)
+        text = f"<think>{self.turn['reason']}</think>" if "reason" in self.turn else ""
+        text += said if isinstance(said, str) else "".join(said)
+        for call in self.turn.get("calls", ()):
+            text += f'<tool_call>{{"name": "{call["name"]}", "arguments": {call["arguments"]}'
+            text += "" if self.turn.get("finish") == "length" else "}</tool_call>"
+        return [text[start : start + 3] for start in range(0, len(text), 3)]
+
+
+class Offered:
+    """Asked with the suite's tools: a local model calls only what it is offered."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        tools = tuple(ToolSpec(name, "", ANYTHING) for name in ("add", "other"))
+        return self.model.stream(replace(prompt, tools=tools))
+
+
+@asynccontextmanager
+async def llama(case: Case) -> AsyncIterator[Model]:
+    async def known(_server: Server) -> Known:
+        return Known(Sources(chatml() + THINKS), Control(()))
+
+    model = Llama("standin", Writing(case.turn), known, manner=Manner(tool_format="hermes"))
+    try:
+        yield Offered(model)
+    finally:
+        await model.close()
