@@ -67,6 +67,24 @@ def _agui_heard(frame: Json) -> str:
     return text
 
 
+def _openbb_ask(prompt: str, streamed: bool) -> Json:
+    return {
+        "messages": [{"role": "human", "content": prompt}],
+        "context": [],
+        "widgets": {"primary": [], "secondary": [], "extra": []},
+        "urls": [],
+        "timezone": "Europe/Paris",
+        "workspace_options": {},
+        "tools": [],
+    }
+
+
+def _openbb_heard(frame: Json) -> str:
+    text: str = frame.get("delta") or ""
+    return text
+
+
 OPENAI = Door("openai", "/v1/chat/completions", _openai_ask, _openai_heard, whole=True)
 AGUI = Door("agui", "/agui/default", _agui_ask, _agui_heard, whole=False)
-DOORS = {door.name: door for door in (OPENAI, AGUI)}
+OPENBB = Door("openbb", "/v1/query", _openbb_ask, _openbb_heard, whole=False)
+DOORS = {door.name: door for door in (OPENAI, AGUI, OPENBB)}

@@ -45,7 +45,7 @@ def compared(peers: Sequence[Peer], measure: str, found: Rounds, limit: float | 
             f"{label(own, door)} ÷ {foreign.name}",
             "part",
             [a / b for a, b in zip(found[label(own, door)], found[label(foreign, theirs)], strict=True)],
-            limit=limit,
+            limit=limit if foreign.parts is None else foreign.parts.get(measure),
         )
         for foreign, theirs in ends
         if foreign.foreign

@@ -30,6 +30,8 @@ class Peer:
     version: Callable[[], str] = lambda: ""
     key: str = ""
     """What clients show it."""
+    parts: Mapping[str, float] | None = None
+    """Measure → the part of a foreign peer's cost that ours may have; without it, the scenario's own."""
     patience: float = 20
     """Seconds it may take to start."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rightseat import registry
-from rightseat.config import Config, load
+from rightseat.config import Config, ModelSettings, load
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.prompt import Model
@@ -70,16 +70,18 @@ def models(config: Config) -> tuple[dict[str, Model], list[Line]]:
     made: dict[str, Model] = {}
     lines = []
     for name in dict.fromkeys([*config.models, choice.model, *used]):
-        settings = config.models.get(name)
-        spec, options = (settings.spec, settings.options) if settings else (name, {})
+        listed = name in config.models
+        settings = config.models.get(name) or ModelSettings(spec=name)
+        spec = settings.spec
         try:
-            made[name] = registry.model(spec, options)
+            made[name] = registry.configured(settings, config)
         except ConfigError as error:
-            fix = f"change [models.{name}] in {config.path}" if settings else "change the model's spec"
+            fix = f"change [models.{name}] in {config.path}" if listed else "change the model's spec"
             lines.append(broken(f"model {name}", error.message, fix))
             continue
         why = spec if name != choice.model else f"{spec}: {choice.why}"
-        lines.append(skipped(f"model {name}", why) if choice.demo else good(f"model {name}", why))
+        scripted = choice.demo and spec.startswith("scripted:")
+        lines.append(skipped(f"model {name}", why) if scripted else good(f"model {name}", why))
     return made, lines
 
 
