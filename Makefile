@@ -1,4 +1,4 @@
-# make serve | test | check | bench | eval | fmt | reference | lock | clean
+# make serve | test | check | bench | eval | train | fmt | reference | lock | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check bench eval fmt reference lock clean python
+.PHONY: help serve test check bench eval train fmt reference lock clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
@@ -21,6 +21,7 @@ help:
 	@echo "make check   lint, types, imports, caps, demands"
 	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
 	@echo "make eval    quality of answers"
+	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
 	@echo "make reference   write docs/reference from the code"
 
@@ -38,7 +39,23 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(addprefix --with ,$(PEERS)) $(ARGS)
 
 eval: $(VENV)/.dev
+	@RIGHTSEAT_VOLUME=full $(BIN)/python -m pytest -q -n 4 -m "not peers and not process"
 	@RIGHTSEAT_MUTATIONS=$${RIGHTSEAT_MUTATIONS:-20000} $(BIN)/python -m tests.fuzz
+	@$(BIN)/python -m tests.weather
+	@$(BIN)/python -m tests.widgets
+
+# Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
+TORCH ?= python3
+FIT   ?= --seconds 400 --compile
+train: $(VENV)/.dev
+	@mkdir -p build/train
+	@$(BIN)/python -c "from rightseat.models.llamacpp import weights; print(weights.path())" > build/train/base
+	@$(BIN)/python -m train.generate build/train/data.jsonl.gz
+	@$(TORCH) -m train.encode build/train/data.jsonl.gz "$$(cat build/train/base)" build/train/tokens.npz
+	@$(TORCH) -m train.fit build/train/tokens.npz "$$(cat build/train/base)" build/train/fitted.npz $(FIT)
+	@$(TORCH) -m train.export build/train/fitted.npz build/train/adapter.gguf
+	@$(BIN)/python -m train.leakage
+	@$(BIN)/python -m train.evaluate 'new={"adapter": "build/train/adapter.gguf"}' --out build/train/misses.txt
 
 fmt: $(VENV)/.dev
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -77,7 +77,8 @@ def unit_and_contract() -> Phase:
     if phase.step("install", "make", "--no-print-directory", f"PYTHON={sys.executable}", ".venv/.dev"):
         return phase
     phase.step("check", PYTHON, "-m", "checks")
-    phase.step("tests", *pytest("-m", "not peers and not process and not model"))
+    # No test of this phase measures time, and many wait for a server of theirs to end: four at a time.
+    phase.step("tests", *pytest("-n", "4", "-m", "not peers and not process and not model"))
     return phase
 
 

@@ -19,7 +19,8 @@ from msgspec import NODEFAULT, Meta, Struct
 from checks.files import ROOT
 from rightseat import cli, errors
 from rightseat.config import settings
-from rightseat.models.openai import options
+from rightseat.models.llamacpp import options as llamacpp
+from rightseat.models.openai import options as openai
 from rightseat.secret import Secret
 
 FOLDER = ROOT / "docs" / "reference"
@@ -29,9 +30,12 @@ WIDTH = 88
 
 # Not a key: the model's own options are, and they stand in a table of their own.
 HIDDEN = {(settings.ModelSettings, "options")}
-OPTIONS = ("models.NAME` with `openai:", options.Options, options)
-
 Table = tuple[str, type[Struct], ModuleType]
+OPTIONS: tuple[Table, ...] = (
+    ("models.NAME` with `local", llamacpp.LocalOptions, llamacpp),
+    ("models.NAME` with `llama-server:", llamacpp.AttachedOptions, llamacpp),
+    ("models.NAME` with `openai:", openai.Options, openai),
+)
 
 
 class Undocumented(Exception):
@@ -50,19 +54,20 @@ def tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[T
         title = f"{prefix}{name}.NAME" if get_origin(hint) is dict else f"{prefix}{name}"
         yield title, found, settings
         if found is settings.ModelSettings:
-            yield OPTIONS
+            yield from OPTIONS
         yield from tables(found, f"{title}.")
 
 
 def meanings(kind: type[Struct], home: ModuleType) -> dict[str, str]:
     """The strings below the fields, which Python itself does not keep."""
     tree = ast.parse(inspect.getsource(home))
-    [found] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__]
+    names = {one.__name__ for one in kind.__mro__}
     said = {}
-    for field, below in zip(found.body, found.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            text = ast.get_docstring(ast.Module([below], []))
-            said[field.target.id] = " ".join((text or "").split())
+    for found in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in names):
+        for field, below in zip(found.body, found.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                text = ast.get_docstring(ast.Module([below], []))
+                said[field.target.id] = " ".join((text or "").split())
     return said
 
 
@@ -126,10 +131,16 @@ def cli_page() -> str:
     )
     assert hasattr(command, "commands")
     parts.append(f"```text\n{command.get_help(root).strip()}\n```\n")
-    for name, sub in command.commands.items():
-        context = sub.make_context(name, [], parent=root, resilient_parsing=True)
-        parts.append(f"## rightseat {name}\n\n```text\n{sub.get_help(context).strip()}\n```\n")
+    parts += commands(command, root)
     return "\n".join(parts)
+
+
+def commands(group: Any, above: Any) -> Iterator[str]:
+    for name, sub in group.commands.items():
+        context = sub.make_context(name, [], parent=above, resilient_parsing=True)
+        yield f"## {context.command_path}\n\n```text\n{sub.get_help(context).strip()}\n```\n"
+        if hasattr(sub, "commands"):
+            yield from commands(sub, context)
 
 
 def tree() -> dict[str, str]:

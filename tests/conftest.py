@@ -7,6 +7,7 @@ exception nobody retrieved). test_conftest.py proves each of these.
 
 import asyncio
 import gc
+import itertools
 import json
 import logging
 import os
@@ -18,11 +19,14 @@ from types import AsyncGeneratorType
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", derandomize=True, deadline=None, database=None)
+EXAMPLES = 100 if os.environ.get("RIGHTSEAT_VOLUME") == "full" else 25
+settings.register_profile("house", derandomize=True, deadline=None, database=None, max_examples=EXAMPLES)
 settings.load_profile("house")
 
 # Transports and servers that were told to stop may need a few turns of the loop to do so.
 GRACE_SECONDS = 0.2
+FREEZE_EVERY = 20
+torn_down = itertools.count(1)
 leaks: list[str] = []
 
 
@@ -82,6 +86,9 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown() -> Generator[None]:
     yield
     gc.collect()
+    if next(torn_down) % FREEZE_EVERY == 0:
+        # What was imported and cached meanwhile stays too.
+        gc.freeze()
     found, leaks[:] = leaks[:], []
     if found:
         pytest.fail("\n".join(found), pytrace=False)

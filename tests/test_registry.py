@@ -52,7 +52,7 @@ def test_every_builtin_exists() -> None:
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
     assert isinstance(registry.model("acme:demo"), Scripted)
-    assert registry.known("models") == ["openai", "scripted", "acme"]
+    assert registry.known("models") == ["local", "llama-server", "openai", "scripted", "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
     assert isinstance(registry.model("scripted:demo"), Scripted)
 
@@ -60,9 +60,9 @@ def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("openia:x", "There is no model called 'openia'. Did you mean 'openai'? Known: openai, scripted."),
-        ("zzz:x", "There is no model called 'zzz'. Known: openai, scripted."),
-        ("gpt-4o", "'gpt-4o' is not a model. Write KIND:NAME, such as openai:gpt-4o."),
+        ("openia:x", "There is no model called 'openia'. Did you mean 'openai'? Known: local, llama-server"),
+        ("zzz:x", "There is no model called 'zzz'. Known: local, llama-server, openai, scripted."),
+        ("gpt-4o", "'gpt-4o' is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or"),
         ("openai:", "'openai:' is not a model."),
     ],
 )
@@ -125,7 +125,8 @@ NAMED = Config(model="openai:x", model_from="--model")
 @pytest.mark.parametrize(
     ("config", "env", "model", "why"),
     [
-        (Config(), {}, "scripted:demo", "a short script, not a model"),
+        (Config(), {}, "local", "on this machine"),
+        (Config(without_local="No."), {}, "scripted:demo", "a short script, not a model. No."),
         (Config(), {"OPENAI_API_KEY": "k"}, "openai:gpt-4o-mini", "OPENAI_API_KEY is set"),
         (Config(), {"OPENAI_BASE_URL": "u", "OPENAI_MODEL": "m"}, "openai:m", "OPENAI_BASE_URL is set"),
         (CONFIGURED, {"OPENAI_API_KEY": "k"}, "a", "the first of [models]"),
@@ -153,7 +154,7 @@ def test_the_model_called_default_is_the_default() -> None:
 
 
 def test_without_anything_the_demo_answers_and_has_a_tool() -> None:
-    runtime = registry.runtime(Config(), env={})
+    runtime = registry.runtime(Config(without_local="No weights."), env={})
     assert list(runtime.assistants) == ["default"]
     assert [tool.name for tool in runtime.assistants["default"].tools] == ["demo_clock"]
 
@@ -231,8 +232,9 @@ def test_what_cannot_be_built_names_its_table(folder: Path, text: str, said: str
 
 
 def test_a_reload_keeps_the_store() -> None:
-    before = registry.runtime(Config(), env={})
-    assert registry.runtime(Config(), store=before.store, env={}).store is before.store
+    config = Config(model="scripted:demo")
+    before = registry.runtime(config, env={})
+    assert registry.runtime(config, store=before.store, env={}).store is before.store
 
 
 def test_a_module_that_exits_ends_nothing(folder: Path) -> None:

@@ -12,7 +12,8 @@ from rightseat.secret import Secret
 from rightseat.turn import Owner
 
 LOCAL = Owner()
-CARRIERS = ("authorization", "x-api-key")
+# The last is where CopilotKit's clients put their `publicApiKey`.
+CARRIERS = ("authorization", "x-api-key", "x-copilotcloud-public-api-key")
 HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
 
 Tokens = Callable[[str], Awaitable[Owner | None]]

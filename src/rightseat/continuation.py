@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from rightseat.events import Interrupt
+from rightseat.events import CallStart, Interrupt
 from rightseat.messages import Message
 from rightseat.tools import Ask
 from rightseat.turn import Owner
@@ -47,6 +48,13 @@ def ticket_of(id: str | None) -> str | None:
     """The ticket inside one of our ids; None for anybody else's."""
     found = _ID.fullmatch(id) if id else None
     return found[1] if found else None
+
+
+def theirs(events: Iterable[object]) -> tuple[set[str], set[str]]:
+    """The calls of events, and the tickets in all their ids: by these their results and continuations are
+    kept."""
+    calls = {event.id for event in events if isinstance(event, CallStart | Interrupt)}
+    return calls, {ticket for id in calls if (ticket := ticket_of(id))}
 
 
 class Open(Struct, frozen=True):

@@ -1,188 +1,248 @@
 """Runs that outlive their client: one task writes a thread's log, every reader follows it by number.
 
-Leaving cancels nothing; stopping is an explicit call; a run that nobody reads for too long is stopped. The
-log is this process's own: a store that keeps threads across restarts writes from it and is read before it.
+Leaving cancels nothing; stopping is an explicit call; a run that nobody reads for too long is stopped. A live
+run is followed in memory, by a ring; what is older is in the Journal, where it also is after a restart.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import logging
+from collections import deque
 from collections.abc import AsyncIterator
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.assemble import Opened
-from rightseat.errors import Conflict, NotFound
-from rightseat.events import Event, ReasoningDelta, RunFailed, TextDelta
-from rightseat.runtime import Runtime, new_id
+from rightseat.errors import Conflict, RightseatError, StoreFailed
+from rightseat.events import ReasoningDelta, RunFailed, TextDelta
+from rightseat.journal import Entry, Journal, Numbered, ends, posted, title
+from rightseat.responder import Responder
+from rightseat.runtime import new_id
 from rightseat.streams import closing
 from rightseat.turn import Owner, Turn
 
+log = logging.getLogger(__name__)
 Key = tuple[str, str]
 STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
+SPOKEN = (TextDelta, ReasoningDelta)
+BUSY = "Thread already running. Wait for its answer or stop it."
 
 
 class Rules(Struct, frozen=True):
     orphan_seconds: float = 300.0
     run_bytes: int = 8 << 20
-    thread_bytes: int = 16 << 20
-    threads: int = 1000
+    ring: int = 4096
+    """Events that are followed in memory."""
 
 
-class Log:
-    """The events of a thread, numbered from 1 across its runs."""
+class Live:
+    """A run under way, and the newest entries of its thread."""
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.gone = 0
-        """How many of the oldest events are kept no longer."""
-        self.run = ""
-        self.task: asyncio.Task[None] | None = None
+    def __init__(self, turn: Turn, journal: Journal, ring: int) -> None:
+        self.owner = turn.owner
+        self.thread = turn.thread
+        self.run = turn.run
+        self.journal = journal
+        self.ring: deque[Entry] = deque(maxlen=ring)
+        self.before = self.last = 0
         self.size = 0
-        self.runs: list[tuple[int, int]] = []
-        """Events and bytes of each earlier run."""
         self.readers = 0
+        self.kept = True
+        self.over = False
+        self.refused: RightseatError | None = None
+        self.begun = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
         self.orphan: asyncio.TimerHandle | None = None
-        self._changed = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
-    def live(self) -> bool:
-        return self.task is not None and not self.task.done()
+    def gone(self) -> int:
+        """The number before the first that is in the ring."""
+        return self.last - len(self.ring)
 
-    @property
-    def last(self) -> int:
-        return self.gone + len(self.events)
+    def begin(self, before: int) -> None:
+        self.before = self.last = before
+        self.begun.set()
 
-    def begin(self, run: str, most: int) -> None:
-        """Start a run's count. The oldest runs go when the thread is over `most` bytes."""
-        if self.run:
-            self.runs.append((len(self.events) - sum(events for events, _ in self.runs), self.size))
-        while self.runs and sum(size for _, size in self.runs) > most:
-            events, _ = self.runs.pop(0)
-            del self.events[:events]
-            self.gone += events
-        self.run, self.size = run, 0
+    def append(self, entry: Entry) -> None:
+        self.ring.append(entry)
+        self.last += 1
+        self.size += len(entry.text) + 32 if isinstance(entry, SPOKEN) else 256
+        if self.kept:
+            self.journal.append(self.owner, self.thread, self.last, (entry,))
+        if self._waiting:
+            self.wake()
 
-    def append(self, event: Event) -> None:
-        self.events.append(event)
-        self.size += len(event.text) + 32 if isinstance(event, TextDelta | ReasoningDelta) else 256
+    def end(self) -> None:
+        self.over = True
+        self.begun.set()
         self.wake()
 
     def wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
-    async def follow(self, after: int) -> AsyncIterator[tuple[int, Event]]:
-        """Events with a number greater than `after`; ends with the run that is live now, if one is."""
+    async def follow(self, after: int) -> AsyncIterator[Numbered]:
+        """What the ring has after a number, until the run is over or the reader is too slow for it."""
         number = after
         while True:
-            while number < self.last:
-                number = max(number, self.gone) + 1
-                yield number, self.events[number - self.gone - 1]
-            if not self.live:
+            while self.gone <= number < self.last:
+                number += 1
+                yield number, self.ring[number - self.gone - 1]
+            if self.over or number < self.gone:
                 return
-            await self._changed.wait()
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
 
 
 class Detached:
     """The threads of one process. A thread has at most one run at a time."""
 
-    def __init__(self, runtime: Runtime, rules: Rules = Rules()) -> None:
-        self.runtime = runtime
+    def __init__(self, journal: Journal, rules: Rules = Rules()) -> None:
+        self.journal = journal
         self.rules = rules
-        self.logs: OrderedDict[Key, Log] = OrderedDict()
+        self.live: dict[Key, Live] = {}
 
-    def start(self, turn: Turn) -> int:
-        """Begin a run on its thread and say which number its events come after. The same run twice is one."""
+    async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[Numbered]:
+        """Begin a run on its thread: what comes back is the run, from what was posted for it to its end. The
+        same run twice is one; another one on a thread that is busy is a Conflict."""
         turn = msgspec.structs.replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id())
-        log = self.logs.setdefault((turn.owner.name, turn.thread), Log())
-        self.logs.move_to_end((turn.owner.name, turn.thread))
-        if log.live:
-            if log.run == turn.run:
-                return 0
-            raise Conflict("Thread already running. Wait for its answer or stop it.")
-        self.tidy()
-        log.begin(turn.run, self.rules.thread_bytes)
-        before = log.last
-        log.task = asyncio.create_task(self.consume(turn, log))
-        self.watch(log)
-        return before
+        key = (turn.owner.name, turn.thread)
+        live = self.live.get(key)
+        if live is None:
+            live = self.live[key] = Live(turn, self.journal, self.rules.ring)
+            # A task of its own: whoever asked may leave at any time.
+            live.task = asyncio.create_task(self.consume(turn, live, respond))
+            self.watch(live)
+        elif live.run != turn.run:
+            raise Conflict(BUSY)
+        await live.begun.wait()
+        if live.refused is not None:
+            raise live.refused
+        return self.read(turn.owner, turn.thread, live.before, live)
 
-    async def consume(self, turn: Turn, log: Log) -> None:
+    async def consume(self, turn: Turn, live: Live, respond: Responder) -> None:
         opened = Opened()
         cut: RunFailed | None = None
         try:
-            async with closing(self.runtime.run(turn)) as events:
+            await self.begin(turn, live)
+            async with closing(respond(turn)) as events:
                 async for event in events:
-                    opened.see(event)
-                    log.append(event)
-                    if log.size > self.rules.run_bytes:
+                    if type(event) is not TextDelta:
+                        opened.see(event)
+                    live.append(event)
+                    if live.size > self.rules.run_bytes:
                         cut = TOO_LONG
                         break
+        except Conflict as error:
+            live.refused = error
         except asyncio.CancelledError:
             # Stopped: what was said so far stays, closed as it should be.
             cut = STOPPED
-        for event in [*opened.ends(), cut] if cut else ():
-            log.append(event)
-        # The task is live until it returns, so the last readers look once more after that.
-        asyncio.get_running_loop().call_soon(log.wake)
-
-    async def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """A thread's events after a number, then those of its live run as they come."""
-        log = self.find(owner, thread)
-        log.readers += 1
-        try:
-            async with closing(log.follow(after)) as events:
-                async for item in events:
-                    yield item
         finally:
-            log.readers -= 1
-            self.watch(log)
+            if cut is not None and not (live.ring and ends(live.ring[-1])):
+                for event in (*opened.ends(), cut):
+                    live.append(event)
+            live.end()
+            del self.live[turn.owner.name, turn.thread]
+            self.watch(live)
+
+    async def begin(self, turn: Turn, live: Live) -> None:
+        """Lease the thread, and note what its client said. An answer is given although it cannot be kept."""
+        try:
+            before = await self.journal.begin(
+                turn.owner, turn.thread, turn.run, assistant=turn.assistant or "", name=title(turn.messages)
+            )
+        except StoreFailed:
+            log.warning("the answer in a thread is not kept: the store failed")
+            live.kept = False
+            before = 0
+        live.begin(before)
+        said = posted(turn.messages, new=before == 0)
+        if said.messages:
+            live.append(said)
+
+    def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[Numbered]:
+        """A thread's entries after a number, then those of its live run as they come."""
+        return self.read(owner, thread, after, self.live.get((owner.name, thread)))
+
+    async def read(self, owner: Owner, thread: str, after: int, live: Live | None) -> AsyncIterator[Numbered]:
+        number = after
+        if live is not None:
+            live.readers += 1
+            self.watch(live)
+        try:
+            while True:
+                if live is not None and number >= live.gone and live.begun.is_set():
+                    async with closing(live.follow(number)) as items:
+                        async for item in items:
+                            number = item[0]
+                            yield item
+                    if number >= live.last:
+                        return
+                page = await self.journal.read(owner, thread, number)
+                for item in page:
+                    number = item[0]
+                    yield item
+                if not page and live is None:
+                    return
+                if not page and live is not None:
+                    await live.begun.wait()
+                    # What the journal has not kept is lost: the reader goes on with what there is.
+                    number = max(number, live.gone)
+        finally:
+            if live is not None:
+                live.readers -= 1
+                self.watch(live)
+
+    async def earlier(self, owner: Owner, thread: str, number: int) -> list[Entry]:
+        """What came before, up to a number, in the run that this number belongs to."""
+        after = await self.journal.opening(owner, thread, number)
+        found: list[Entry] = []
+        while after < number and (page := await self.journal.read(owner, thread, after, number)):
+            found += [entry for _, entry in page]
+            after = page[-1][0]
+        return found
 
     async def stop(self, owner: Owner, thread: str) -> bool:
         """End the thread's run; false when none was live."""
-        log = self.find(owner, thread)
-        if log.task is None or log.task.done():
+        live = self.live.get((owner.name, thread))
+        return live is not None and await self.halt(live)
+
+    async def halt(self, live: Live) -> bool:
+        # Not before it has its lease: else nobody would give it back.
+        await live.begun.wait()
+        if live.over or live.task is None:
             return False
-        log.task.cancel()
-        await asyncio.wait([log.task])
+        live.task.cancel()
+        await asyncio.wait([live.task])
         return True
 
-    def find(self, owner: Owner, thread: str) -> Log:
-        log = self.logs.get((owner.name, thread))
-        if log is None:
-            raise NotFound("There is no such thread.")
-        return log
+    async def delete(self, owner: Owner, thread: str) -> bool:
+        await self.stop(owner, thread)
+        return await self.journal.delete(owner, thread)
 
-    def watch(self, log: Log) -> None:
+    def watch(self, live: Live) -> None:
         """A run that nobody reads is an orphan; after a while it is stopped."""
-        if log.orphan is not None:
-            log.orphan.cancel()
-            log.orphan = None
-        if log.live and log.readers == 0:
+        if live.orphan is not None:
+            live.orphan.cancel()
+            live.orphan = None
+        if not live.over and live.readers == 0:
             loop = asyncio.get_running_loop()
-            log.orphan = loop.call_later(self.rules.orphan_seconds, self.abandon, log)
+            live.orphan = loop.call_later(self.rules.orphan_seconds, self.abandon, live)
 
-    def abandon(self, log: Log) -> None:
-        if log.task is not None and log.readers == 0:
-            log.task.cancel()
-
-    def tidy(self) -> None:
-        """Forget the threads that were used longest ago; a running one is never forgotten."""
-        for key in [key for key, log in self.logs.items() if not log.live]:
-            if len(self.logs) <= self.rules.threads:
-                return
-            del self.logs[key]
+    def abandon(self, live: Live) -> None:
+        if not live.begun.is_set():
+            self.watch(live)
+        elif live.task is not None and live.readers == 0:
+            live.task.cancel()
 
     async def close(self) -> None:
-        tasks = [log.task for log in self.logs.values() if log.task is not None and not log.task.done()]
-        for task in tasks:
-            task.cancel()
-        for log in self.logs.values():
-            if log.orphan is not None:
-                log.orphan.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        """Stop what still runs."""
+        await asyncio.gather(*(self.halt(live) for live in list(self.live.values())))

@@ -4,6 +4,7 @@
     ├── CallerError               400  caller     the request cannot be served as it is
     │   ├── Unauthorized          401             no key, or a wrong one
     │   ├── Forbidden             403             this host or origin may not call
+    │   │   └── AddressRefused    403             the request names an address that is not called from here
     │   ├── NotFound              404             no such route, assistant, model, thread
     │   ├── MethodNotAllowed      405             the route exists, but not with this method
     │   ├── RequestTimeout        408             the request took too long to arrive
@@ -23,6 +24,7 @@
     │   │   └── UpstreamOverloaded 503            too much to do, or down for a while
     │   ├── UpstreamTimeout       504             it said nothing for too long
     │   ├── UpstreamGarbled       502             what it sent cannot be read
+    │   ├── UpstreamTooLarge      502             it sent more than is read
     │   ├── OutputInvalid         502             the answer does not have the form that was asked for
     │   └── Incomplete            502             it stopped in the middle of an answer
     ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
@@ -30,6 +32,7 @@
     ├── ContinuationGone          409  caller     the question was answered before, or has expired
     ├── Unavailable               503             draining, or at a limit; come back later
     │   ├── Restarting            503             the server goes down in a moment
+    │   ├── StoreFailed           503             what must be kept cannot be: a full disk, a broken file
     │   └── NotConfigured         503             nobody has set this up here
     └── TimedOut                  504             the run's own deadline passed
 
@@ -70,6 +73,10 @@ class Unauthorized(CallerError):
 class Forbidden(CallerError):
     status = 403
     code = "forbidden"
+
+
+class AddressRefused(Forbidden):
+    code = "address_refused"
 
 
 class NotFound(CallerError):
@@ -171,6 +178,10 @@ class UpstreamGarbled(UpstreamError):
     code = "upstream_garbled"
 
 
+class UpstreamTooLarge(UpstreamError):
+    code = "upstream_too_large"
+
+
 class OutputInvalid(UpstreamError):
     code = "invalid_output"
 
@@ -194,6 +205,10 @@ class Unavailable(RightseatError):
 
 class Restarting(Unavailable):
     code = "restarting"
+
+
+class StoreFailed(Unavailable):
+    code = "store_failed"
 
 
 class NotConfigured(Unavailable):

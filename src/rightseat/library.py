@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from rightseat.continuation import Store
+from rightseat.detached import Detached
 from rightseat.engine import Assistant
 from rightseat.events import Event, Usage
 from rightseat.function import as_tool
+from rightseat.journal import Journal
 from rightseat.layers.counting import Counted, counted
 from rightseat.layers.quota import Charged, Ledger, Quotas, limited
 from rightseat.layers.source import Source, source_of
@@ -29,7 +31,8 @@ class Runtime(Line):
     """Everything that can answer: one model with tools, further assistants, and Responders of your own.
 
     The first of them answers whoever asks for none by name. `quotas` limit each owner; `sources` say of an
-    assistant's model what it is called and costs; `meters` and `ledger` may be those of a Runtime before.
+    assistant's model what it is called and costs; `meters`, `ledger` and `threads` may be those of a Runtime
+    before. Threads are kept where the store keeps them, else in memory.
     """
 
     def __init__(
@@ -47,11 +50,14 @@ class Runtime(Line):
         sources: Mapping[str, Source] | None = None,
         meters: Meters | None = None,
         ledger: Ledger | None = None,
+        threads: Detached | None = None,
         tracing: Tracing | None = None,
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         kept = store or Memory()
+        self.threads = threads or Detached(kept if isinstance(kept, Journal) else Memory())
+        self._closes_threads = threads is None
         self.meters = meters or Meters()
         self.ledger = ledger or Ledger()
         self.quotas = quotas
@@ -74,6 +80,11 @@ class Runtime(Line):
 
     def run(self, turn: Turn) -> AsyncIterator[Event]:
         return self._run(turn)
+
+    async def close(self) -> None:
+        if self._closes_threads:
+            await self.threads.close()
+        await super().close()
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """As a run: admitted by the owner's quota and charged to it."""

@@ -25,7 +25,7 @@ def shown(config: Config, out: io.StringIO | None = None) -> str:
 
 def test_the_card_says_what_one_needs_to_begin() -> None:
     text = shown(Config())
-    assert 12 <= len(text.splitlines()) <= 15
+    assert 12 <= len(text.splitlines()) <= 24
     for needed in (
         f"is ready on {BASE}\n",
         "local (SmolLM2-135M-Instruct, embedded)",
@@ -33,6 +33,7 @@ def test_the_card_says_what_one_needs_to_begin() -> None:
         f"{BASE}/v1/chat/completions",
         f"export OPENAI_BASE_URL={BASE}/v1\n",
         f'new HttpAgent({{ url: "{BASE}/agui/default" }})\n',
+        f'<CopilotKit runtimeUrl="{BASE}/copilotkit">\n',
         "./rightseat.toml",
         "only this machine",
         "No telemetry. Ctrl-C stops.",

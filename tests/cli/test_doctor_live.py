@@ -92,7 +92,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
         lines = await report(None, None, None, quiet=True)
-    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys"]
+    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys"]
 
 
 async def test_configured_origins(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     async with house(runtime(config, env={})) as home:
         lines = await examined(home.url)
     asked = ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
-    assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today"]
+    assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today", "copilotkit: run"]
 
 
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
     (without(b"access-control-allow-methods"), {PAGE}),
     (without(b"access-control-allow-private-network"), {PAGE}),
     (open_to_all, {PAGE, "page of a stranger"}),
-    (html_refusals, {"openai: keys", "agui: keys", "openbb: keys"}),
+    (html_refusals, {"openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys"}),
 ]
 
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.doors.copilotkit.client import body, data, merged, parts, text
 from tests.kit.client import Client, Frame, Head
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -63,7 +64,7 @@ class Face:
 def refusal(body: bytes) -> str:
     """The code in an error body, whichever door wrote it."""
     value = json.loads(body)
-    code = value["code"] if isinstance(value.get("error"), str) else value["error"]["code"]
+    code = value["code"] if "code" in value else value["error"]["code"]
     assert isinstance(code, str)
     return code
 
@@ -79,7 +80,7 @@ def payloads(body: bytes) -> list[str]:
     assert blocks[-1] == [], f"half an event at the end: {blocks[-1]!r}"
     found: list[str] = []
     for block in blocks:
-        lines = [line for line in block if not line.startswith(b":")]
+        lines = [line for line in block if not line.startswith((b":", b"event: copilot"))]
         assert all(line.startswith(b"data: ") for line in lines), f"a field that nobody wrote: {block!r}"
         if lines:
             found.append(b"\n".join(line[6:] for line in lines).decode())
@@ -131,6 +132,29 @@ def read_events(outcome: Outcome) -> None:
     assert not opened, "a text was left open"
 
 
+def read_query(outcome: Outcome) -> None:
+    """OpenBB's client shows nothing of an error but a sentence; its code stands at the end, in brackets."""
+    assert outcome.headers["content-type"].startswith("text/event-stream")
+    assert outcome.body.startswith(b"event: copilot")
+    said = "".join(json.loads(payload).get("delta", "") for payload in payloads(outcome.body))
+    failed = re.search(r"(?:\n\n)?[^\n]* \(([a-z_]+)\)\Z", said)
+    outcome.text = said[: failed.start()] if failed else said
+    outcome.failures += [failed[1]] if failed else []
+    outcome.finished = failed is None
+
+
+def read_parts(outcome: Outcome) -> None:
+    """CopilotKit's GraphQL: what the client has in the end, put together from the parts."""
+    assert outcome.headers["content-type"].startswith("multipart/mixed")
+    response = merged(parts(outcome.body))["generateCopilotResponse"]
+    for message in response["messages"]:
+        outcome.text += "".join(message["content"])
+    status = response["status"]
+    if status["code"] == "Failed":
+        outcome.failures.append(status["details"]["originalError"]["originalErrorType"])
+    outcome.finished = status["code"] == "Success"
+
+
 def _chat(stream: bool) -> Callable[[str, str], dict[str, Any]]:
     def ask(message: str, model: str) -> dict[str, Any]:
         return {"model": model, "stream": stream, "messages": [{"role": "user", "content": message}]}
@@ -143,16 +167,33 @@ def _run(message: str, model: str) -> dict[str, Any]:
     return {"threadId": "t1", "runId": "r1", "messages": [said], "tools": [], "context": [], "state": {}}
 
 
+def _query(message: str, model: str) -> dict[str, Any]:
+    return {"messages": [{"role": "human", "content": message}], "timezone": "UTC"}
+
+
+def _mutation(message: str, model: str) -> dict[str, Any]:
+    return body(data(text(message), forwardedParameters={"model": model}))
+
+
 STREAMED = Face("openai-streamed", True, lambda _: "/v1/chat/completions", _chat(True), read_chunks)
 WHOLE = Face("openai-whole", False, lambda _: "/v1/chat/completions", _chat(False), read_whole)
 AGUI = Face("agui", True, lambda model: f"/agui/{model}", _run, read_events)
-FACES = (STREAMED, WHOLE, AGUI)
+OPENBB = Face("openbb", True, lambda model: f"/v1/query/{model}", _query, read_query)
+COPILOTKIT = Face("copilotkit", True, lambda _: "/copilotkit", _mutation, read_parts)
+FACES = (STREAMED, WHOLE, AGUI, OPENBB, COPILOTKIT)
+# A failure is told in a stream with status 200, also where nothing was said before.
+TOLD = (AGUI, OPENBB, COPILOTKIT)
 
 
 async def spoken(client: Client, text: str) -> None:
     """Reads a stream until `text` has come."""
-    await client.head()
+    head = await client.head()
     seen = ""
+    if head.headers["content-type"].startswith("multipart/"):
+        async for piece in client.pieces():
+            seen += piece.decode()
+            if text in seen:
+                return
     while text not in seen:
         frame = await client.frame()
         assert frame is not None, f"the stream ended after {seen!r}"
@@ -165,7 +206,12 @@ def said(frame: Frame) -> str:
     value = frame.json
     if "choices" in value:
         return "".join(choice["delta"].get("content") or "" for choice in value["choices"])
-    return str(value.get("delta", "")) if value["type"] == "TEXT_MESSAGE_CONTENT" else ""
+    # OpenBB's have no type.
+    return (
+        str(value.get("delta", ""))
+        if value.get("type", "TEXT_MESSAGE_CONTENT") == "TEXT_MESSAGE_CONTENT"
+        else ""
+    )
 
 
 async def until(true: Callable[[], bool], within: float = 10, what: Callable[[], object] = str) -> None:

@@ -18,6 +18,7 @@ from rightseat.models.openai.request import Dialect, body
 from rightseat.models.scripted import Scripted, load
 from rightseat.prompt import Prompt
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
+from tests.kit.volume import many as scaled
 from tests.security import inside
 
 pytestmark = pytest.mark.process
@@ -97,7 +98,7 @@ def bench() -> Iterator[Bench]:
 
 
 many = settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 paths = pytest.mark.parametrize("path", [CHAT, RUN])
 

@@ -131,8 +131,14 @@ class Server:
             "XDG_CACHE_HOME": f"{home}/.cache",
             "XDG_STATE_HOME": f"{home}/.state",
             "RIGHTSEAT_READY_FILE": str(self._ready_file),
+            **self._unnamed(),
             **self._env,
         }
+
+    def _unnamed(self) -> dict[str, str]:
+        """Where nothing names a model the demo answers: the embedded one would have to be fetched first."""
+        named = self._model or self._command or "[models" in (self._config or "")
+        return {} if named else {"RIGHTSEAT_MODEL": "scripted:demo"}
 
     @property
     def _ready_file(self) -> Path:

@@ -8,7 +8,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import page
-from bench.doors import AGUI, OPENAI
+from bench.doors import AGUI, OPENAI, OPENBB
 from bench.judge import compared
 from bench.kept import Kept
 from bench.load import Order, Wrong, find_order
@@ -33,7 +33,7 @@ def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
 
 def test_an_order_survives_every_door() -> None:
     order = Order(17, 120, 20, "never")
-    for door in (OPENAI, AGUI):
+    for door in (OPENAI, AGUI, OPENBB):
         assert find_order(door.request(order.prompt)) == order
 
 
@@ -59,8 +59,8 @@ async def test_an_error_status_ends_the_stream() -> None:
 
 
 def test_peers_and_scenarios_are_found() -> None:
-    assert {"splice", "rightseat", "litellm"} <= all_peers().keys()
-    order = ["footprint", "paced", "disconnect", "rush", "brief", "crowd", "soak"]
+    assert {"splice", "rightseat", "litellm", "openbb"} <= all_peers().keys()
+    order = ["footprint", "paced", "disconnect", "rush", "brief", "crowd", "soak", "local"]
     assert list(all_scenarios()) == order
     assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
 
@@ -86,6 +86,11 @@ def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
     [row] = compared([ours, theirs], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
     assert not row.good
     assert compared([ours], "CPU", found, 0.1) == []
+    own = Peer("far", lambda _: [], (OPENAI,), lock="far-lock", parts={"CPU": 0.5})
+    [row] = compared([ours, own], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
+    assert (row.limit, row.good) == (0.5, True)
+    [row] = compared([ours, own], "memory", found, 0.1)
+    assert row.limit is None
 
 
 def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:

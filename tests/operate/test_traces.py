@@ -268,7 +268,7 @@ from rightseat.config import Config
 from rightseat.registry import runtime
 
 memory = InMemorySpanExporter()
-made = runtime(Config(), env={})
+made = runtime(Config(model="scripted:demo"), env={})
 
 async def run():
     async for _ in made.run(Turn(messages=(said("user", "hi"),))):

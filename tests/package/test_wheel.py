@@ -47,7 +47,8 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 
 async def test_the_wheel_serves_from_an_empty_environment(installed: Path) -> None:
     command = [str(installed), "serve", "--port", "0"]
-    async with Server(command=command, patience=60) as server, Client(server.url) as client:
+    demo = {"RIGHTSEAT_MODEL": "scripted:demo"}
+    async with Server(command=command, patience=60, env=demo) as server, Client(server.url) as client:
         body = {"messages": [{"role": "user", "content": "Hello"}]}
         await client.post("/v1/chat/completions", body)
         assert (await client.head()).status == 200

@@ -119,6 +119,14 @@ REFUSED: dict[str, tuple[int, str, str]] = {
 
 ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswered")
 OTHERS = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
-CASES = tuple(f"{name} stream" for name in (*MESSAGES, *TOLD, *FAILED, *REFUSED, *ASKED, *OTHERS))
+ACTING = ("both", "approved", "flow", "twins")
+"""What happens at the server must happen once, so these run in one mode only."""
+KEPT = ("reload", "reload_failed", "reload_asked", "stop")
+MODES = ("kept", "single")
+QUIET = tuple(name for name in MESSAGES if name not in ACTING)
+CASES = (
+    *(f"{name} stream" for name in (*MESSAGES, *TOLD, *FAILED, *REFUSED, *ASKED, *OTHERS)),
+    *(f"{name} {mode}" for mode in MODES for name in (*QUIET, *TOLD, *FAILED, *KEPT)),
+)
 UNCLEAN = {*REFUSED, "unanswered"}
 """Cases in which a promise is rejected, and ought to be."""

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PLACE = HERE.parent.parent / ".peers"
 # Large, and no test drives them.
-ONLY_WHEN_NAMED = {"litellm-proxy"}
+ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example"}
 TRIES = 3
 COULD_NOT_INSTALL = 3
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")

@@ -71,4 +71,15 @@ async def stroll(ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
     yield Result(f"Went {ctx.answers[0]}.")
 
 
-TOOLS = (add, greet, book, trip, stumble, stroll)
+@tool
+def describe() -> dict[str, object]:
+    """Describe the plant."""
+    return {"a": 1, "b": [True, None]}
+
+
+@tool
+def forget() -> None:
+    """Do something that gives nothing back."""
+
+
+TOOLS = (add, greet, book, trip, stumble, stroll, describe, forget)

@@ -42,7 +42,7 @@ def test_conversation(seen: Seen, case: str) -> None:
     assert (last["finished"]["outcome"], last["pending"], last["error"]) == ("success", 0, None)
 
 
-@pytest.mark.parametrize("case", [case.split()[0] for case in CASES])
+@pytest.mark.parametrize("case", [case.split()[0] for case in CASES if case.endswith(" stream")])
 def test_the_verifier_accepts_every_run(seen: Seen, case: str) -> None:
     for turn in seen.turns(case):
         assert turn["warnings"] == []

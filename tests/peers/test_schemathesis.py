@@ -14,7 +14,7 @@ from tests.kit.server import Server
 from tests.peers.install import PLACE, InstallError, install
 from tests.peers.rig import HERE
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(180)]
 
 COMMAND = str(PLACE / "schemathesis" / "bin" / "st")
 CHECKS = (
@@ -44,7 +44,7 @@ def schemathesis(driven: Callable[[str, str], None]) -> str:
 async def run(folder: Path, *line: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(*line, cwd=folder, stdout=PIPE, stderr=STDOUT)
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), 60)
+        said, _ = await asyncio.wait_for(process.communicate(), 110)
     finally:
         if process.returncode is None:
             process.kill()

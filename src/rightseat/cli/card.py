@@ -47,7 +47,7 @@ def show(card: list[Row], base: str, out: TextIO | None = None) -> None:
     if out.isatty():
         _show_rich(card, title, base, end, out)
         return
-    lines = [f"{title} is ready on {base}", "", *(f"  {label:<8}{text}" for label, text in card), "", end]
+    lines = [f"{title} is ready on {base}", "", *(f"  {label:<11}{text}" for label, text in card), "", end]
     print("\n".join(lines), file=out, flush=True)
 
 
@@ -60,6 +60,6 @@ def _show_rich(card: list[Row], title: str, base: str, end: str, out: TextIO) ->
     console.print(Text.assemble((title, "bold"), " is ready on ", (base, "bold cyan")))
     console.print()
     for label, text in card:
-        console.print(Text.assemble("  ", (f"{label:<8}", "green"), (text, "" if label else "dim")))
+        console.print(Text.assemble("  ", (f"{label:<11}", "green"), (text, "" if label else "dim")))
     console.print()
     console.print(Text(end, "dim"))

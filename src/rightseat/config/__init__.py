@@ -10,6 +10,7 @@ from rightseat.config.settings import (
     ModelSettings,
     OwnerLimits,
     ServerSettings,
+    StoreSettings,
 )
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "ModelSettings",
     "OwnerLimits",
     "ServerSettings",
+    "StoreSettings",
     "load",
 ]

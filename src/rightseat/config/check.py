@@ -22,6 +22,7 @@ from rightseat.config.settings import (
     LimitSettings,
     ModelSettings,
     ServerSettings,
+    StoreSettings,
 )
 from rightseat.errors import ConfigError
 from rightseat.nearest import nearest
@@ -29,7 +30,7 @@ from rightseat.secret import Secret, is_reference, resolve
 
 S = TypeVar("S", bound=Struct)
 
-TABLES = ("server", "auth", "models", "assistants", "limits")
+TABLES = ("server", "auth", "models", "assistants", "limits", "store")
 OURS = ("spec", "context", "input_cost", "output_cost")
 _SECRET = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
@@ -41,6 +42,7 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
     server = _struct(raw.get("server", {}), ServerSettings, ("server",), problems)
     auth = _auth(raw.get("auth", {}), path.parent, problems)
     limits = _struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
+    store = _struct(raw.get("store", {}), StoreSettings, ("store",), problems)
     if auth and limits:
         _owners(limits, auth, problems)
     tables = _tables(raw, "models", problems)
@@ -49,12 +51,13 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
         name: _assistant(table, ("assistants", name), path.parent, tables, problems)
         for name, table in _tables(raw, "assistants", problems).items()
     }
-    if server is None or auth is None or limits is None or problems.found:
+    if server is None or auth is None or limits is None or store is None or problems.found:
         return None
     return Config(
         server=server,
         auth=auth,
         limits=limits,
+        store=store,
         models={name: model for name, model in models.items() if model},
         assistants={name: assistant for name, assistant in assistants.items() if assistant},
         path=path,
@@ -157,7 +160,7 @@ def _model(table: Any, key: Key, folder: Path, problems: Problems) -> ModelSetti
         if name not in ours
     }
     if "spec" not in ours:
-        problems.add(key, 'spec is missing. Write for example spec = "openai:gpt-4o".')
+        problems.add(key, 'spec is missing. Write for example spec = "openai:gpt-4o", or spec = "local".')
         return None
     model = _struct(ours, ModelSettings, key, problems)
     return msgspec.structs.replace(model, options=options) if model else None
@@ -178,8 +181,8 @@ def _assistant(
     if not isinstance(table, dict):
         return None
     name = table.get("model")
-    if isinstance(name, str) and name not in models and ":" not in name:
-        near = nearest(name, models)
+    if isinstance(name, str) and name not in models and not _is_spec(name):
+        near = nearest(name, (*models, "local"))
         hint = f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
         problems.add((*key, "model"), f"there is no model {name!r}. {hint}")
     tools = table.get("tools")
@@ -188,6 +191,11 @@ def _assistant(
             problems.add((*key, "tools"), f"{tool!r} is not of the form module:attribute.")
     system = _system(table, key, folder, problems)
     return msgspec.structs.replace(assistant, system=system) if assistant else None
+
+
+def _is_spec(name: str) -> bool:
+    """Whether it may be one; whether there is such a model is seen when it is made."""
+    return ":" in name or name == "local" or name.lower().endswith(".gguf")
 
 
 def _system(table: dict[str, Any], key: Key, folder: Path, problems: Problems) -> Any:

@@ -26,15 +26,18 @@ def load(
     host: str | None = None,
     port: int | None = None,
     model: str | None = None,
+    flags: Mapping[str, Any] = {},
     env: Mapping[str, str] | None = None,
 ) -> Config:
     """The file at `path`, else ./rightseat.toml if there is one, else the defaults. The command line's values
-    win over RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, and those win over the file."""
+    win over RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, and those win over the file. `flags` are
+    options of the default model."""
     env = os.environ if env is None else env
     if path is None and Path(FILE).is_file():
         path = Path(FILE)
     config = Config() if path is None else _read(path)
-    return _override(config, _given(host=host, port=port), model or "", env)
+    config = _override(config, _given(host=host, port=port), model or "", env)
+    return msgspec.structs.replace(config, flags=_given(**flags))
 
 
 def _given(**values: Any) -> dict[str, Any]:

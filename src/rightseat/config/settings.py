@@ -54,6 +54,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """One line for each request, at level info."""
     metrics: Literal["key", "open", "off"] = "key"
     """Who may read /metrics: whoever has a key, anyone, or nobody."""
+    introspection: bool = False
+    """Whether CopilotKit's GraphQL shows its schema, and a browser a page to try queries with."""
     trace_content: bool = False
     """Whether OpenTelemetry spans hold what was said, beside names and numbers."""
 
@@ -89,7 +91,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     References among the options are resolved, and secrets are Secret."""
 
     spec: str
-    """KIND:NAME, such as `openai:gpt-5-mini` or `scripted:FILE.json`."""
+    """KIND:NAME, such as `openai:gpt-5-mini`; `local`, or a .gguf file."""
     context: Count | None = None
     """Tokens that fit the model: older turns are dropped beyond it, and that is said."""
     input_cost: Amount | None = None
@@ -148,17 +150,40 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     """Other limits for one owner: a key's name, or in full such as "jwt:SUBJECT" or "proxy:NAME"."""
 
 
+class StoreSettings(Struct, frozen=True, kw_only=True):
+    kind: str = "sqlite"
+    """Where threads, open questions and tools' results are kept: `sqlite` in a file, `memory` for as long as
+    the process lives, or the store of a package."""
+    path: str = ""
+    """The data folder. Else RIGHTSEAT_DATA, else one for each configuration file among the user's data."""
+    keep_days: Amount = 0
+    """Days after which a thread that nobody uses is deleted; 0 is never."""
+    max_threads: Count = 1000
+    """Threads of each owner; beyond it the one used longest ago is deleted."""
+    max_thread_mb: Count = 16
+    """Of one thread; beyond it its oldest runs are deleted."""
+    max_mb: Count = 1024
+    """Of all threads; beyond it those used longest ago are deleted."""
+    orphan_seconds: Seconds = 300
+    """Seconds after which a run on a thread that nobody follows is stopped."""
+
+
 class Config(Struct, frozen=True, kw_only=True):
     server: ServerSettings = field(default_factory=ServerSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     models: dict[str, ModelSettings] = {}
     assistants: dict[str, AssistantSettings] = {}
     limits: LimitSettings = field(default_factory=LimitSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
     path: Path | None = None
     model: str = ""
     """The default assistant's model where the command line or RIGHTSEAT_MODEL names one."""
     model_from: str = ""
     """Who named `model`, for the card."""
+    flags: dict[str, Any] = {}
+    """Options of the default model that the command line gives: it must then be a local one."""
+    without_local: str = ""
+    """Why the embedded model cannot be had, and what to do: then a script answers where nothing is set."""
 
     @property
     def folder(self) -> Path:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from rightseat.config.settings import AssistantSettings, Config, LimitSettings, ModelSettings, OwnerLimits
 from rightseat.continuation import Store
+from rightseat.detached import Detached
 from rightseat.engine import Assistant
 from rightseat.errors import ConfigError
 from rightseat.function import as_tool, tool
@@ -21,13 +22,17 @@ from rightseat.layers.source import Source
 from rightseat.layers.tracing import Tracing
 from rightseat.library import Runtime
 from rightseat.prompt import Model
-from rightseat.registry.names import find, load
+from rightseat.registry.names import LOCAL, find, load, parts
 from rightseat.registry.names import model as named
 from rightseat.runtime import Limits
 from rightseat.tools import Tool
 
 DEFAULT = "default"
 OPENAI_MODEL = "gpt-4o-mini"
+DEMO = "scripted:demo"
+# What runs on llama.cpp, ours or attached, and those of its options that are files.
+OURS = (LOCAL, "llama-server")
+FILES = ("chat_template", "embedding", "llama_server", "lora", "precache")
 
 
 class Choice(Struct, frozen=True):
@@ -50,14 +55,18 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> Choice:
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         if env.get(variable):
             return Choice(f"openai:{env.get('OPENAI_MODEL') or OPENAI_MODEL}", f"{variable} is set")
-    why = "a short script, not a model: set OPENAI_API_KEY or OPENAI_BASE_URL, or use --model openai:NAME"
-    return Choice("scripted:demo", why, demo=True)
+    if config.without_local:
+        why = f"a short script, not a model. {config.without_local}"
+        return Choice(DEMO, why, demo=True)
+    why = "small and on this machine. Others: --model FILE.gguf, OPENAI_API_KEY, --model openai:NAME"
+    return Choice(LOCAL, why, demo=True)
 
 
 def runtime(
     config: Config,
     *,
     store: Store | None = None,
+    threads: Detached | None = None,
     env: Mapping[str, str] | None = None,
     before: Runtime | None = None,
 ) -> Runtime:
@@ -68,13 +77,14 @@ def runtime(
     if folder not in sys.path:
         sys.path.append(folder)
     choice = choose(config, env)
-    models = _Models(config)
+    models = _Models(config, choice)
     make = _configured if config.assistants else _implied
     assistants = make(config, choice, models)
     limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
     return Runtime(
         assistants=assistants.values(),
         store=store or (before.store if before else find("stores", "memory")()),
+        threads=threads or (before.threads if before else None),
         limits=limits,
         quotas=quotas(config.limits),
         sources=sources(config, assistants, models),
@@ -106,23 +116,24 @@ def sources(config: Config, assistants: Mapping[str, Assistant], models: _Models
     for assistant in assistants.values():
         name = names[id(assistant.model)]
         settings = models.settings(name)
-        provider, _, model = settings.spec.partition(":")
+        provider, model = parts(settings.spec)
         if limited and (settings.input_cost is None or settings.output_cost is None):
             raise ConfigError(
                 f"[limits] spend_per_day in {config.path}: nobody knows what the model {name} costs. "
                 "Write input_cost and output_cost, per million tokens, into its table in [models]; 0 is free."
             )
-        # A script's name is a path of this machine.
-        model = Path(model).stem if provider == "scripted" else model
-        found[assistant.name] = Source(provider, model, settings.input_cost, settings.output_cost)
+        # A script's name is a path of this machine, and so is that of weights.
+        model = Path(model).stem if provider in ("scripted", LOCAL) else model
+        found[assistant.name] = Source(provider, model or provider, settings.input_cost, settings.output_cost)
     return found
 
 
 class _Models:
     """Each model once, however many assistants use it: a model holds its connections."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, choice: Choice) -> None:
         self.config = config
+        self.choice = choice
         self.made: dict[str, Model] = {}
 
     def settings(self, name: str) -> ModelSettings:
@@ -130,27 +141,47 @@ class _Models:
 
     def get(self, name: str) -> Model:
         if name not in self.made:
-            settings = self.settings(name)
             where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
+            flags = self.config.flags if name == self.choice.model else {}
             try:
-                self.made[name] = named(_beside(settings.spec, self.config), settings.options)
+                self.made[name] = configured(self.settings(name), self.config, flags)
             except ConfigError as error:
                 raise ConfigError(f"{where}{error.message}") from error
         return self.made[name]
 
 
-def _beside(spec: str, config: Config) -> str:
-    """A script that lies beside the file that names it."""
-    kind, _, name = spec.partition(":")
-    return (
-        f"{kind}:{config.folder / name}" if kind == "scripted" and (config.folder / name).is_file() else spec
-    )
+def configured(settings: ModelSettings, config: Config, flags: Mapping[str, Any] = {}) -> Model:
+    """The model of a table. `flags` are options of a local model that the command line gives."""
+    kind, name = parts(settings.spec)
+    if flags and kind not in OURS:
+        flag = next(iter(flags)).replace("_", "-")
+        raise ConfigError(
+            f"--{flag} is for a local model, and {settings.spec} is none. "
+            "Leave it out, or name one: --model local, --model FILE.gguf or --model llama-server:URL."
+        )
+    options = {
+        key: _beside(value, config) if key in FILES else value for key, value in settings.options.items()
+    }
+    if kind == LOCAL and settings.context is not None:
+        options["context"] = settings.context
+    if kind not in (LOCAL, "scripted"):
+        return named(settings.spec, options | dict(flags))
+    spec = f"{kind}:{_beside(name, config)}" if name else kind
+    return named(spec, options | dict(flags))
+
+
+def _beside(name: Any, config: Config) -> Any:
+    """A file, or several, that lies beside the file that names it."""
+    if isinstance(name, list):
+        return [_beside(one, config) for one in name]
+    place = config.folder / name if isinstance(name, str) and name else None
+    return str(place) if place is not None and place.is_file() else name
 
 
 def _implied(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:
     """No [assistants]: every model is an assistant of its own, the chosen one is the default."""
     default = _bare(DEFAULT, choice.model, models)
-    if choice.demo:
+    if choice.demo or choice.model == DEMO:
         default = replace(default, tools=(tool(name="demo_clock")(load("rightseat.demo:clock")),))
     others = {name: _bare(name, name, models) for name in config.models if name != DEFAULT}
     return {DEFAULT: default} | others
@@ -165,7 +196,8 @@ def aliases(config: Config, choice: Choice) -> dict[str, str]:
     """A model may also be called by its spec, or by its name at the vendor."""
     specs = {choice.model: DEFAULT} if choice.model not in config.models else {}
     specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
-    return {**{spec.partition(":")[2]: name for spec, name in specs.items()}, **specs}
+    names = {parts(spec)[1]: name for spec, name in specs.items() if parts(spec)[1]}
+    return {**names, **specs}
 
 
 def _configured(config: Config, choice: Choice, models: _Models) -> dict[str, Assistant]:

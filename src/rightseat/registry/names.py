@@ -17,17 +17,24 @@ from rightseat.nearest import nearest
 from rightseat.prompt import Model
 from rightseat.secret import Secret
 
+LOCAL = "local"
+
 BUILTIN: dict[str, dict[str, str]] = {
     "models": {
+        "local": "rightseat.models.llamacpp.options:local",
+        "llama-server": "rightseat.models.llamacpp.options:attached",
         "openai": "rightseat.models.openai:model",
         "scripted": "rightseat.models.scripted:model",
     },
     "doors": {
         "openai": "rightseat.doors.openai:door",
         "agui": "rightseat.doors.agui:door",
+        "openbb": "rightseat.doors.openbb:door",
+        "copilotkit": "rightseat.doors.copilotkit:door",
     },
     "stores": {
         "memory": "rightseat.stores.memory:Memory",
+        "sqlite": "rightseat.stores.sqlite:SQLite",
     },
 }
 
@@ -99,12 +106,25 @@ def _module(name: str, target: str) -> Any:
         raise ConfigError(f"{target}: importing {name} failed: {type(error).__name__}: {error}") from error
 
 
-def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
-    """The model that `spec` names, such as `openai:gpt-4o` or `scripted:FILE.json`."""
+def parts(spec: str) -> tuple[str, str]:
+    """KIND and NAME of a model's spec. `local` needs no name, and a GGUF file needs no kind."""
     family, colon, name = spec.partition(":")
-    if not (family and colon and name):
+    if spec == LOCAL:
+        return LOCAL, ""
+    # A path may have a colon of its own, but no kind before it.
+    if spec.lower().endswith(".gguf") and not (colon and family in known("models")):
+        return LOCAL, spec
+    return (family, name) if family and colon and name else ("", "")
+
+
+def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
+    """The model that `spec` names, such as `local`, `openai:gpt-4o` or `scripted:FILE.json`."""
+    family, name = parts(spec)
+    if not family:
         hint = _hint(spec, known("models"))
-        raise ConfigError(f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o.{hint}")
+        raise ConfigError(
+            f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local.{hint}"
+        )
     made: Model = find("models", family)(name, _revealed(dict(options or {})))
     return made
 

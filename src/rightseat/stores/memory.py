@@ -9,7 +9,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rightseat.continuation import LIFETIME, Bound, Continuation
+from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
+from rightseat.journal import Keep
+from rightseat.stores.notebook import Notebook
 from rightseat.turn import Owner
 
 V = TypeVar("V")
@@ -54,17 +56,21 @@ class Shelf(Generic[V]):
         return value
 
 
-class Memory:
+class Memory(Notebook):
     def __init__(
         self,
         *,
         capacity: int = 64 << 20,
         lifetime: float = LIFETIME,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
+        keep: Keep = Keep(bytes=256 << 20),
     ) -> None:
-        self.continuations: Shelf[Continuation] = Shelf(capacity, lifetime, clock)
-        self.conversations: Shelf[Bound] = Shelf(capacity, lifetime, clock)
-        self.results: Shelf[str] = Shelf(capacity, lifetime, clock)
+        super().__init__(keep, clock or time.time)
+        # A clock that is set back or forth must not end what waits for an answer.
+        steady = clock or time.monotonic
+        self.continuations: Shelf[Continuation] = Shelf(capacity, lifetime, steady)
+        self.conversations: Shelf[Bound] = Shelf(capacity, lifetime, steady)
+        self.results: Shelf[str] = Shelf(capacity, lifetime, steady)
 
     async def save(self, continuation: Continuation) -> None:
         self.continuations.put(continuation.owner, continuation.ticket, continuation)
@@ -85,3 +91,12 @@ class Memory:
     async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
         found = {call_id: self.results.get(owner, call_id) for call_id in call_ids}
         return {call_id: text for call_id, text in found.items() if text is not None}
+
+    async def delete(self, owner: Owner, thread: str) -> bool:
+        page = self.pages.get((owner.name, thread))
+        calls, tickets = theirs(line.row.entry for line in page.lines) if page else (set(), set())
+        for call in calls:
+            self.results.drop((owner.name, call))
+        for ticket in tickets:
+            self.continuations.drop((owner.name, ticket))
+        return await super().delete(owner, thread)

@@ -4,26 +4,15 @@ A Visit is one conversation. It keeps the history as that door's client would an
 """
 
 import json
+import re
+import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests.kit.client import Client
-
-
-@dataclass
-class Seen:
-    """What the client has after one answer."""
-
-    text: str = ""
-    calls: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    """Calls that the client is to run: id → name, arguments."""
-    results: dict[str, str] = field(default_factory=dict)
-    asks: list[dict[str, Any]] = field(default_factory=list)
-    steps: list[str] = field(default_factory=list)
-    error: str | None = None
-    finish: str | None = None
-    status: int = 200
+from tests.contract.doors.agui import AgUi, KeptThread
+from tests.contract.doors.seen import SCHEMA, TOOLS, Seen
+from tests.doors.copilotkit import client as copilotkit
+from tests.kit.client import Client, Frame
 
 
 class Visit(Protocol):
@@ -34,10 +23,6 @@ class Visit(Protocol):
     async def answer(self, value: Any) -> Seen: ...
     async def again(self) -> Seen: ...
     def body(self) -> tuple[str, dict[str, Any]]: ...
-
-
-TOOLS = ("show", "paint")
-SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
 
 class OpenAI:
@@ -124,111 +109,199 @@ class OpenAI:
             seen.asks = [{"message": seen.text}]
 
 
-class AgUi:
-    """AG-UI: messages are built from events, as its own client does; interrupts are answered by resume."""
+class OpenBB:
+    """OpenBB's wire: widgets are the tools, a function call ends a stream, and its result is posted again.
 
-    def __init__(self, url: str) -> None:
+    Today's client takes several widgets in one call and shows more than text. That of 2024 takes one, by its
+    uuid, and sends back what else was in the call; what is still to come of an answer is told there.
+    """
+
+    FAILED = re.compile(r"(?:\n\n)?[^\n]* \(([a-z_]+)\)\Z")
+
+    def __init__(self, url: str, *, old: bool) -> None:
         self.url = url
+        self.old = old
         self.history: list[dict[str, Any]] = []
-        self.resume: list[dict[str, Any]] = []
-        self.open: list[str] = []
+        self.call: dict[str, Any] | None = None
 
     def body(self) -> tuple[str, dict[str, Any]]:
-        tools = [{"name": name, "description": name, "parameters": SCHEMA} for name in TOOLS]
-        run = {"threadId": "t1", "runId": f"r{len(self.history)}", "messages": self.history, "tools": tools}
-        return "/agui/default", run | {
-            "context": [],
-            "state": {},
-            "forwardedProps": {},
-            "resume": self.resume,
-        }
+        params = [{"name": "title", "type": "text", "description": "t"}]
+        widgets = [
+            {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), "name": name, "description": name}
+            | ({} if self.old else {"origin": "tests", "widget_id": name, "params": params})
+            for name in TOOLS
+        ]
+        given: Any = widgets if self.old else {"primary": widgets, "secondary": [], "extra": []}
+        return "/v1/query", {"messages": self.history, "widgets": given}
 
     async def say(self, text: str) -> Seen:
-        self.history.append({"id": f"u{len(self.history)}", "role": "user", "content": text})
+        self.history.append({"role": "human", "content": text})
         return await self.again()
 
     async def give(self, results: dict[str, str]) -> Seen:
-        self.history += [
-            {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": text}
-            for id, text in results.items()
-        ]
-        return await self.again()
+        seen = Seen()
+        for number in range(len(results) if self.old else 1):
+            assert self.call is not None
+            assert number == 0 or not seen.text, "the answer came before all results were there"
+            given = [results[call["id"]] for call in state(self.call)["calls"]]
+            call = {name: self.call[name] for name in ("function", "input_arguments")}
+            self.history += [
+                {"role": "ai", "content": json.dumps(self.call if self.old else call)},
+                {"role": "tool", "function": call["function"], "data": {"content": given[0]}}
+                if self.old
+                else {
+                    "role": "tool",
+                    **call,
+                    "data": [{"items": [{"content": text}], "extra_citations": []} for text in given],
+                    "extra_state": self.call["extra_state"],
+                },
+            ]
+            seen = await self.again()
+        return seen
 
     async def answer(self, value: Any) -> Seen:
-        payload = {"approved": value} if isinstance(value, bool) else value
-        self.resume = [{"interruptId": id, "status": "resolved", "payload": payload} for id in self.open[:1]]
-        return await self.again()
+        return await self.say({True: "yes", False: "No."}[value] if isinstance(value, bool) else value)
 
     async def again(self) -> Seen:
         target, body = self.body()
         async with Client(self.url) as client:
             await client.post(target, body)
             head = await client.head()
-            if head.status != 200:
-                return Seen(error=(await client.json())["code"], status=head.status)
-            events = [frame.json async for frame in client.frames() if frame.data]
-        return self.read(events)
+            assert head.status == 200, await client.body()
+            frames = [frame async for frame in client.frames() if frame.data]
+        return self.read(frames)
 
-    def read(self, events: list[dict[str, Any]]) -> Seen:
-        seen = Seen()
-        names: dict[str, str] = {}
-        args: dict[str, str] = {}
-        for event in events:
-            match event:
-                case {"type": "TEXT_MESSAGE_START", "messageId": id}:
-                    self.history.append({"id": id, "role": "assistant", "content": ""})
-                case {"type": "TEXT_MESSAGE_CONTENT", "delta": delta}:
-                    self.history[-1]["content"] += delta
-                    seen.text += delta
-                case {
-                    "type": "TOOL_CALL_START",
-                    "toolCallId": id,
-                    "toolCallName": name,
-                    "parentMessageId": parent,
-                }:
-                    names[id], args[id] = name, ""
-                    self.call_into(parent, id, name)
-                case {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}:
-                    args[id] += delta
-                    self.call(id)["function"]["arguments"] += delta
-                case {"type": "TOOL_CALL_END", "toolCallId": id}:
-                    seen.calls[id] = (names[id], json.loads(args[id]))
-                case {"type": "TOOL_CALL_RESULT", "toolCallId": id, "content": content, "messageId": message}:
-                    seen.calls.pop(id, None)
-                    seen.results[id] = content
-                    result = {"id": message, "role": "tool", "toolCallId": id, "content": content}
-                    self.history.append(result)
-                case {"type": "RUN_ERROR", "code": code}:
-                    seen.error = code
-                    seen.calls = {}
-                case {"type": "RUN_FINISHED", "outcome": outcome}:
-                    self.finished(outcome, seen)
-        seen.steps = [event["stepName"] for event in events if event["type"] == "STEP_STARTED"]
-        self.resume = []
+    def read(self, frames: list[Frame]) -> Seen:
+        seen = Seen(finish="stop")
+        for frame in frames:
+            assert not seen.calls, "something followed the call"
+            assert frame.event is not None
+            assert not self.old or frame.event in ("copilotMessageChunk", "copilotFunctionCall")
+            match frame.event:
+                case "copilotMessageChunk":
+                    seen.text += frame.json["delta"]
+                case "copilotStatusUpdate":
+                    assert frame.json["eventType"] != "ERROR"
+                    seen.steps.append(frame.json["message"])
+                case "copilotFunctionCall":
+                    self.call = frame.json
+                    ours = state(frame.json)
+                    due = [*ours["calls"], *ours.get("later", [])]
+                    seen.calls = {call["id"]: (call["name"], call["arguments"]) for call in due}
+        if found := self.FAILED.search(seen.text):
+            seen.error, seen.text = found[1], seen.text[: found.start()]
+        elif seen.text:
+            self.history.append({"role": "ai", "content": seen.text})
+        if not seen.calls and "?" in seen.text:
+            seen.asks = [{"message": seen.text}]
         return seen
 
-    def finished(self, outcome: dict[str, Any], seen: Seen) -> None:
-        seen.finish = outcome["type"]
-        seen.asks = outcome.get("interrupts", [])
-        self.open = [ask["id"] for ask in seen.asks]
-        asked = {ask.get("toolCallId") for ask in seen.asks}
+
+def state(call: dict[str, Any]) -> dict[str, Any]:
+    """What the server put into a function call for itself."""
+    holder = call.get("extra_state") or call["copilot_function_call_arguments"]
+    found: dict[str, Any] = holder["rightseat"]
+    return found
+
+
+class CopilotKit:
+    """CopilotKit's clients up to 1.10.6: GraphQL, a message for every text, call and result; a call is run
+    unless it is pending, and a question is answered by giving it back as it was."""
+
+    def __init__(self, url: str, *, document: str) -> None:
+        self.url = url
+        self.document = document
+        self.history: list[dict[str, Any]] = []
+        self.open: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
+
+    def body(self) -> tuple[str, dict[str, Any]]:
+        posted = [copilotkit.text(m["content"], id=m["id"]) if "role" in m else m for m in self.history]
+        actions = [copilotkit.action(name, schema=SCHEMA) for name in TOOLS]
+        given = copilotkit.data(*posted, frontend={"actions": actions}, metaEvents=self.events)
+        return copilotkit.PATH, copilotkit.body(given, self.document)
+
+    async def say(self, text: str) -> Seen:
+        self.history.append(copilotkit.text(text, id=f"u{len(self.history)}"))
+        return await self.again()
+
+    async def give(self, results: dict[str, str]) -> Seen:
+        for id, result in results.items():
+            # Directly after its call, as the client does it.
+            place = next(n for n, m in enumerate(self.history) if m["id"] == id)
+            name = self.history[place]["actionExecutionMessage"]["name"]
+            self.history.insert(place + 1, self.result(id, name, result))
+        return await self.again()
+
+    async def answer(self, value: Any) -> Seen:
+        response = json.dumps({"approved": value}) if isinstance(value, bool) else value
+        asked = self.open[0]
+        self.events = [{"name": asked["name"], "value": asked["value"], "response": response}]
+        return await self.again()
+
+    async def again(self) -> Seen:
+        target, body = self.body()
+        self.events = []
+        async with Client(self.url) as client:
+            await client.post(target, body, {"Accept": copilotkit.ACCEPT})
+            answer = copilotkit.read(await client.head(), await client.body())
+        if answer.errors:
+            return Seen(error=answer.errors[0]["extensions"]["originalErrorType"])
+        return self.seen(answer.response)
+
+    def seen(self, response: dict[str, Any]) -> Seen:
+        seen = Seen(finish="stop")
+        for message in response["messages"]:
+            self.take(message, seen)
+        status = response["status"]
+        if status["code"] == "Failed":
+            seen.error = status["details"]["originalError"]["originalErrorType"]
+            seen.calls = {}
+        self.open = response["metaEvents"]
+        seen.asks = [json.loads(event["value"]) for event in self.open]
+        asked = {ask.get("call") for ask in seen.asks}
         seen.calls = {id: call for id, call in seen.calls.items() if id not in asked}
-        assert outcome.get("pendingToolCallIds", list(seen.calls)) == list(seen.calls)
+        return seen
 
-    def call_into(self, parent: str, id: str, name: str) -> None:
-        if not self.history or self.history[-1].get("id") != parent:
-            self.history.append({"id": parent, "role": "assistant", "content": ""})
-        call = {"id": id, "type": "function", "function": {"name": name, "arguments": ""}}
-        self.history[-1].setdefault("toolCalls", []).append(call)
+    def take(self, message: dict[str, Any], seen: Seen) -> None:
+        id = message["id"]
+        match message["__typename"]:
+            case "TextMessageOutput":
+                said = "".join(message["content"])
+                seen.text += said
+                self.history.append(copilotkit.text(said, "assistant", id))
+            case "ActionExecutionMessageOutput" if message["status"]["code"] != "Pending":
+                arguments = "".join(message["arguments"])
+                seen.calls[id] = message["name"], json.loads(arguments)
+                call = {"name": message["name"], "arguments": arguments}
+                call["parentMessageId"] = message["parentMessageId"]
+                self.history.append({"id": id, "createdAt": copilotkit.WHEN, "actionExecutionMessage": call})
+            case "ResultMessageOutput":
+                assert id == f"result-{message['actionExecutionId']}"
+                seen.calls.pop(message["actionExecutionId"], None)
+                seen.results[message["actionExecutionId"]] = message["result"]
+                made = (message["actionExecutionId"], message["actionName"], message["result"])
+                self.history.append(self.result(*made))
+            case "AgentStateMessageOutput" if message["active"]:
+                seen.steps.append(message["nodeName"])
 
-    def call(self, id: str) -> dict[str, Any]:
-        calls = [call for message in self.history for call in message.get("toolCalls", ())]
-        found: dict[str, Any] = next(call for call in calls if call["id"] == id)
-        return found
+    def result(self, id: str, name: str, result: str) -> dict[str, Any]:
+        told = {"actionExecutionId": id, "actionName": name, "result": result}
+        return {"id": f"result-{id}", "createdAt": copilotkit.WHEN, "resultMessage": told}
 
 
 MEMBERS: dict[str, Callable[[str], Visit]] = {
     "openai-streamed": lambda url: OpenAI(url, stream=True),
     "openai-whole": lambda url: OpenAI(url, stream=False),
     "agui": AgUi,
+    "copilotkit-single": lambda url: KeptThread(url, single=True),
+    "copilotkit-routes": lambda url: KeptThread(url, single=False),
+    "openbb-today": lambda url: OpenBB(url, old=False),
+    "openbb-2024": lambda url: OpenBB(url, old=True),
+    "copilotkit-planned": lambda url: CopilotKit(url, document=copilotkit.DOCUMENT),
+    "copilotkit-executed": lambda url: CopilotKit(url, document=copilotkit.GENERIC),
+    "copilotkit-whole": lambda url: CopilotKit(url, document=copilotkit.WHOLE),
 }
+
+DETACHED = ("copilotkit-single", "copilotkit-routes")
+"""Those whose runs go on when their client leaves."""

@@ -1,14 +1,29 @@
-"""Every Store, made with a clock and a capacity of the test's own."""
+"""Every Store, made with a clock, a capacity and a folder of the test's own."""
 
 from collections.abc import Callable
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 from rightseat.continuation import Store
+from rightseat.journal import Journal
 from rightseat.stores.memory import Memory
+from rightseat.stores.sqlite import SQLite
+
+
+class Keeper(Store, Journal, Protocol):
+    """A Store that keeps threads too: both of ours do."""
 
 
 class Make(Protocol):
-    def __call__(self, *, capacity: int, lifetime: float, clock: Callable[[], float]) -> Store: ...
+    def __call__(self, folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper: ...
 
 
-MEMBERS: dict[str, Make] = {"memory": Memory}
+def memory(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
+    return Memory(clock=clock, **options)
+
+
+def sqlite(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
+    return SQLite(folder, clock=clock, **options)
+
+
+MEMBERS: dict[str, Make] = {"memory": memory, "sqlite": sqlite}

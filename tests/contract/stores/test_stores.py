@@ -1,7 +1,9 @@
 """What every Store keeps: once, for its owner, for a time, within a size."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from rightseat.events import Interrupt
 from rightseat.messages import Call, Image, Message, Opaque, said
 from rightseat.tools import Ask
 from rightseat.turn import Owner
-from tests.contract.stores.members import MEMBERS, Make
+from tests.contract.stores.members import MEMBERS, Keeper, Make
 
 ME, YOU = Owner("me"), Owner("you")
 TICKET = "a" * 24
@@ -22,16 +24,19 @@ LIFETIME = 100.0
 @dataclass
 class Bench:
     make: Make
+    folder: Path
     now: float = 1000.0
-    store: Store = field(init=False)
+    store: Keeper = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = self.make(capacity=CAPACITY, lifetime=LIFETIME, clock=lambda: self.now)
+        self.store = self.make(self.folder, capacity=CAPACITY, lifetime=LIFETIME, clock=lambda: self.now)
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
-def bench(request: pytest.FixtureRequest) -> Bench:
-    return Bench(request.param)
+async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(request.param, tmp_path)
+    yield bench
+    await bench.store.close()
 
 
 @pytest.fixture

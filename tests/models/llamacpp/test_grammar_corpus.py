@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from rightseat.models.llamacpp.grammar import Grammar, grammar
+from tests.kit.volume import many
 from tests.models.llamacpp import gbnf
 from tests.models.llamacpp.corpus import CORPUS
 from tests.models.llamacpp.instances import instances, plain, simple
@@ -43,7 +44,7 @@ def test_what_the_grammar_makes_satisfies_the_schema(name: str) -> None:
             assert judge.is_valid(value), text
 
 
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=many(500), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_satisfies_the_schema_passes_the_grammar(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(SIMPLE))

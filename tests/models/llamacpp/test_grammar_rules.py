@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import rightseat.models.llamacpp.grammar as package
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import Limits, Rules, grammar
+from tests.kit.volume import many
 from tests.models.llamacpp.corpus import CORPUS
 from tests.models.llamacpp.gbnf import Grammar
 
@@ -21,7 +22,7 @@ NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(st.lists(NAME, max_size=6, unique=True), st.lists(NAME, min_size=1, max_size=4), st.booleans())
 def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list[str], extra: bool) -> None:
     schema = {

@@ -1,5 +1,5 @@
-// Drives the official AG-UI client: `drive.mjs URL`, then one `CASE MODE` per line of stdin (MODE is ignored:
-// this wire only streams). The first line out names the client's version; then each case answers with one JSON
+// Drives the official AG-UI client: `drive.mjs URL`, then one `CASE MODE` per line of stdin. MODE `stream` is
+// AG-UI's own door; `kept` and `single` are CopilotKit's, by routes and by its one endpoint. The first line out names the client's version; then each case answers with one JSON
 // line: per run what a subscriber was told, what the promise gave, and the messages the user would see.
 // Every run goes through the client's own pipeline: schema enforcement, chunk expansion and the verifier.
 import { readFileSync } from "node:fs";
@@ -26,16 +26,59 @@ const TOOLS = [tool("locate", "detail"), tool("clock", "zone")];
 let count = 0;
 const message = (role, more) => ({ id: `m${++count}`, role, ...more });
 
+// As CopilotKit's own client does it: `connect` replays a thread, and the single endpoint takes an envelope.
+class Kept extends HttpAgent {
+  constructor({ assistant, single, ...rest }) {
+    super(rest);
+    Object.assign(this, { assistant, single });
+    this.url = this.place("run");
+  }
+
+  place(method) {
+    return this.single ? `${url}/copilotkit` : `${url}/copilotkit/agent/${this.assistant}/${method}`;
+  }
+
+  envelope(method, input) {
+    const init = super.requestInit(input);
+    if (!this.single) return init;
+    return { ...init, body: JSON.stringify({ method: `agent/${method}`, params: { agentId: this.assistant }, body: input }) };
+  }
+
+  requestInit(input) {
+    return this.envelope("run", input);
+  }
+
+  connect(input) {
+    const other = new HttpAgent({ url: this.place("connect"), headers: this.headers });
+    other.requestInit = () => ({ ...this.envelope("connect", input) });
+    return other.run(input);
+  }
+
+  async stop() {
+    const params = { agentId: this.assistant, threadId: this.threadId };
+    const place = this.single ? this.place() : `${this.place("stop")}/${this.threadId}`;
+    const body = this.single ? { method: "agent/stop", params } : {};
+    const headers = { ...this.headers, "content-type": "application/json" };
+    return (await fetch(place, { method: "POST", headers, body: JSON.stringify(body) })).json();
+  }
+}
+
 class Talk {
-  constructor(name) {
+  constructor(name, mode = "stream") {
     this.name = name;
+    this.mode = mode;
     this.use("default");
     this.tools = [];
     this.turns = [];
   }
 
   use(assistant, headers = { authorization: "Bearer ada-key" }) {
-    this.agent = new HttpAgent({ url: `${url}/agui/${assistant}`, threadId: `thread-${++count}`, headers });
+    const threadId = `thread-${++count}`;
+    const single = this.mode === "single";
+    this.agent =
+      this.mode === "stream"
+        ? new HttpAgent({ url: `${url}/agui/${assistant}`, threadId, headers })
+        : new Kept({ url: "unset", assistant, single, threadId, headers });
     return this;
   }
 
@@ -79,7 +122,9 @@ class Talk {
     let threw = null;
     let news = [];
     try {
-      news = (await this.agent.runAgent({ tools: this.tools, ...parameters }, subscriber)).newMessages;
+      const { connects, ...given } = parameters;
+      const run = connects ? "connectAgent" : "runAgent";
+      news = (await this.agent[run]({ tools: this.tools, ...given }, subscriber)).newMessages;
     } catch (error) {
       threw = error.message;
     }
@@ -188,7 +233,60 @@ const leave = (text, kind) => async (talk) => {
   await run;
 };
 
+// Another window on the same thread, which knows nothing but its id.
+async function reload(talk) {
+  await say("hello")(talk);
+  await say("sum")(talk);
+  const { threadId } = talk.agent;
+  talk.use("default").agent.threadId = threadId;
+  await talk.run({ connects: true });
+  await say("hello")(talk);
+  talk.use("default").agent.threadId = threadId;
+  await talk.run({ connects: true });
+}
+
+// A thread that failed and went on: older clients take nothing after an error.
+async function reload_failed(talk) {
+  talk.use("faulty");
+  await talk.say("fault-reset");
+  const { threadId } = talk.agent;
+  talk.use("default").agent.threadId = threadId;
+  await say("hello")(talk);
+  talk.use("default").agent.threadId = threadId;
+  await talk.run({ connects: true });
+}
+
+// A reload while a question waits: it can still be answered.
+async function reload_asked(talk) {
+  await say("book {0}")(talk);
+  const { threadId } = talk.agent;
+  talk.use("default").agent.threadId = threadId;
+  await talk.run({ connects: true });
+  await talk.answer(yes);
+}
+
+// Stop once the client has heard something; another run on the busy thread is refused meanwhile.
+async function stop(talk) {
+  let first;
+  const begun = new Promise((resolve) => (first = resolve));
+  talk.use("endless").agent.subscribe({
+    onEvent: ({ event }) => void (event.type === "TEXT_MESSAGE_CONTENT" && first()),
+  });
+  const run = talk.say("go");
+  await begun;
+  const other = new Talk(talk.name, talk.mode);
+  other.use("endless").agent.threadId = talk.agent.threadId;
+  await other.say("more");
+  const told = await talk.agent.stop();
+  await run;
+  talk.turns.push(...other.turns, { told, again: await talk.agent.stop() });
+}
+
 const CASES = {
+  reload,
+  reload_failed,
+  reload_asked,
+  stop,
   text: say("hello"),
   paced: say("slowly"),
   server_tool: say("sum"),
@@ -243,8 +341,8 @@ const CASES = {
 
 console.log(JSON.stringify({ version }));
 for (let line; !(line = await lines.next()).done; ) {
-  const [name] = line.value.split(" ");
-  const talk = new Talk(name);
+  const [name, mode] = line.value.split(" ");
+  const talk = new Talk(name, mode);
   await CASES[name](talk);
   console.log(JSON.stringify({ turns: talk.turns }));
 }

@@ -1,17 +1,21 @@
-"""AG-UI's one route. The run is attached: it lives as long as its client."""
+"""AG-UI's one route. A run lives as long as its client, unless a store keeps its thread: then it goes on."""
 
 from __future__ import annotations
 
-from rightseat.door import Door, Host, Request, Route
+from rightseat.agui import kept
+from rightseat.agui.read import agent_of, read, something
+from rightseat.agui.wire import RunAgentInput
+from rightseat.agui.write import refuse, stream
+from rightseat.door import Door, Host, Request, Route, decode
 from rightseat.doors.agui.probes import PROBES
-from rightseat.doors.agui.read import read
-from rightseat.doors.agui.wire import RunAgentInput
-from rightseat.doors.agui.write import refuse, stream
 from rightseat.pump import Reply
 
 
 def run(request: Request, host: Host) -> Reply:
-    turn = read(request, host)
+    agent = agent_of(request.params["agent"], host)
+    turn = something(read(decode(request.body, RunAgentInput), agent, request))
+    if turn.thread and host.threads.journal.keeps(turn.owner, turn.thread):
+        return kept.run(turn, host.threads, host.run, refuse)
     return stream(host.run(turn), turn)
 
 

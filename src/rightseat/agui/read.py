@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from rightseat.door import Host, Request, client_spec, decode
-from rightseat.doors.agui.wire import RunAgentInput, WireMessage
+import msgspec
+
+from rightseat.agui.wire import RunAgentInput, WireMessage
+from rightseat.door import Host, Request, client_spec
 from rightseat.errors import CallerError, NotFound
 from rightseat.messages import Call, File, Image, Message, Part, Role, Text
-from rightseat.prompt import Settings
+from rightseat.prompt import Settings, ToolChoice
 from rightseat.turn import Answer, Context, Turn
 
 ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
-def read(request: Request, host: Host) -> Turn:
-    agent = request.params["agent"]
-    if agent not in host.responders:
+def agent_of(name: str, host: Host) -> str:
+    if name not in host.responders:
         known = ", ".join(host.responders)
-        raise NotFound(f"There is no agent {agent[:64]!r}. Those that exist: {known}")
-    given = decode(request.body, RunAgentInput)
-    if not given.messages and not given.resume:
-        raise CallerError(
-            "messages: there is nothing to answer. Send a message or a resume.", param="messages"
-        )
+        raise NotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}")
+    return name
+
+
+def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
     return Turn(
         messages=tuple(found for n, m in enumerate(given.messages) if (found := message(m, n))),
         assistant=agent,
@@ -31,6 +31,7 @@ def read(request: Request, host: Host) -> Turn:
             client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
             for number, tool in enumerate(given.tools or ())
         ),
+        tool_choice=choice(given.forwarded_props),
         settings=Settings(),
         context=tuple(Context(item.description, item.value) for item in given.context or ()),
         state=given.state,
@@ -40,6 +41,48 @@ def read(request: Request, host: Host) -> Turn:
         owner=request.owner,
         headers=request.trace,
     )
+
+
+def choice(forwarded: Any) -> ToolChoice:
+    """`forwardedProps.toolChoice`, in the words of OpenAI's API: by it a client asks for suggestions."""
+    match forwarded:
+        case {"toolChoice": ("auto" | "none" | "required") as mode}:
+            return ToolChoice(mode)
+        case {"toolChoice": {"type": "function", "function": {"name": str(name)}}}:
+            return ToolChoice("named", name)
+        case _:
+            return ToolChoice()
+
+
+def something(turn: Turn) -> Turn:
+    if not turn.messages and not turn.answers:
+        problem = "messages: there is nothing to answer. Send a message or a resume."
+        raise CallerError(problem, param="messages")
+    return turn
+
+
+def command(given: RunAgentInput) -> tuple[bool, Any, str | None]:
+    """The older way to answer a question: `forwardedProps.command.resume`. Whether there is one, the answer,
+    and the question if the client says which."""
+    match given.forwarded_props:
+        case {"command": {"resume": value, **more}} if not given.resume:
+            return True, value, _question(more.get("interruptEvent"))
+        case _:
+            return False, None, None
+
+
+def _question(told: Any) -> str | None:
+    """Clients send back what they were shown, as it came or as JSON text."""
+    if isinstance(told, str):
+        try:
+            told = msgspec.json.decode(told)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+    match told:
+        case {"id": str(id)}:
+            return id
+        case _:
+            return None
 
 
 def message(m: WireMessage, number: int) -> Message | None:

@@ -36,13 +36,20 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
+from rightseat.messages import File, Image, Message, Part, Text
 from rightseat.pump import Head, Reply
 from rightseat.sse import COMMENT, frame
 from rightseat.streams import closing
 from rightseat.turn import Turn
 
 encode = msgspec.json.Encoder().encode
-ERRORS = {400: "Invalid request body", 401: "Unauthorized", 404: "Agent not found"}
+CUT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
+ERRORS = {
+    400: "Invalid request body",
+    401: "Unauthorized",
+    404: "Agent not found",
+    409: "Thread already running",
+}
 
 
 def refuse(error: RightseatError) -> Reply:
@@ -52,7 +59,7 @@ def refuse(error: RightseatError) -> Reply:
 
 
 async def stream(events: AsyncIterator[Event], turn: Turn) -> Reply:
-    frames = Frames(turn)
+    frames = Frames(turn.thread, turn.run)
     yield Head(200, SSE, COMMENT)
     async with closing(events):
         async for event in events:
@@ -64,14 +71,17 @@ async def stream(events: AsyncIterator[Event], turn: Turn) -> Reply:
 
 
 class Frames:
-    def __init__(self, turn: Turn) -> None:
-        self.thread = turn.thread
-        self.run = turn.run
+    """One run as AG-UI."""
+
+    def __init__(self, thread: str, run: str) -> None:
+        self.thread = thread
+        self.run = run
         self.interrupts: list[Interrupt] = []
         self.open: set[str] = set()
         self.steps: Counter[str] = Counter()
         self.text_id = ""
         self.before = b""
+        self.posted: tuple[Message, ...] = ()
 
     def text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
@@ -84,7 +94,7 @@ class Frames:
         match event:
             case RunStarted(thread, run):
                 self.thread, self.run = thread, run
-                return [{"type": "RUN_STARTED", "threadId": thread, "runId": run, "protocolVersion": "1.0"}]
+                return [self.started()]
             case TextStart(id):
                 return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
             case TextEnd(id):
@@ -102,6 +112,16 @@ class Frames:
                 return self.step(event)
             case _:
                 return happening(event)
+
+    def started(self) -> dict[str, Any]:
+        """What was posted for it goes along where it is known: so a client that comes later has it too."""
+        ids = {"threadId": self.thread, "runId": self.run}
+        body: dict[str, Any] = {"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"}
+        if self.posted:
+            posted = [spoken(message, f"{self.run}-{n}") for n, message in enumerate(self.posted)]
+            rest: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
+            body["input"] = {**ids, "messages": posted, **rest}
+        return body
 
     def call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> list[dict[str, Any]]:
         match event:
@@ -133,6 +153,15 @@ class Frames:
         the whole run for broken."""
         left = [name for name, count in self.steps.items() if count]
         return [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(left)]
+
+    def stopped(self) -> list[dict[str, Any]]:
+        """An end for a run that has none of its own: stopped by its user, or failed long ago."""
+        left: list[dict[str, Any]] = []
+        for id in sorted(self.open):
+            # Closed and answered at once: half a call must not be run by anyone.
+            left += [{"type": "TOOL_CALL_END", "toolCallId": id}, *self.call(CallResult(id, CUT, True))]
+        end = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
+        return [*left, *self.unfinished(), {**end, "outcome": {"type": "cancelled"}}]
 
     def finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open:
@@ -196,3 +225,37 @@ def interrupt(item: Interrupt) -> dict[str, Any]:
     if item.expires is not None:
         body["expiresAt"] = datetime.fromtimestamp(item.expires, UTC).isoformat()
     return body
+
+
+def spoken(message: Message, otherwise: str) -> dict[str, Any]:
+    """A message as clients keep it."""
+    body: dict[str, Any] = {"id": message.id or otherwise, "role": message.role}
+    if message.name is not None:
+        body["name"] = message.name
+    if message.call_id is not None:
+        body["toolCallId"] = message.call_id
+    if message.calls:
+        body["toolCalls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    plain = all(isinstance(part, Text) for part in message.parts)
+    if plain and not (message.calls and not message.parts):
+        body["content"] = message.text
+    elif not plain:
+        body["content"] = [shown(part) for part in message.parts]
+    return body
+
+
+def shown(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Image(url) if url.startswith("data:") and ";base64," in url:
+            media, _, data = url.removeprefix("data:").partition(";base64,")
+            return {"type": "image", "source": {"type": "data", "value": data, "mimeType": media}}
+        case Image(url):
+            return {"type": "image", "source": {"type": "url", "value": url}}
+        case File(_, media, data):
+            source = {"type": "data", "value": data or "", "mimeType": media or "application/octet-stream"}
+            return {"type": "document", "source": source}

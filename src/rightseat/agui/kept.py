@@ -1,0 +1,139 @@
+"""A kept thread as AG-UI: every frame has an id, and a client that comes back goes on behind the last it saw.
+
+An id is the entry's number. One entry may be several frames: all but the last then have a place besides,
+`12.1`, so that half of them is never taken for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+
+from msgspec import Struct
+
+from rightseat.agui.write import Frames, encode
+from rightseat.door import SSE, Request, Threads
+from rightseat.errors import RightseatError
+from rightseat.events import RunFailed, RunStarted, TextDelta
+from rightseat.journal import Entry, Numbered, Posted
+from rightseat.pump import Head, Reply
+from rightseat.responder import Responder
+from rightseat.sse import COMMENT, frame
+from rightseat.streams import closing
+from rightseat.turn import Owner, Turn
+
+_ID = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?")
+
+
+class Place(Struct, frozen=True):
+    """All entries up to a number, and of the next one some frames."""
+
+    number: int = 0
+    frames: int = 0
+
+
+def last_seen(request: Request) -> Place | None:
+    """Where a client that comes back was; None for one that comes for the first time."""
+    found = _ID.fullmatch(request.headers.get("last-event-id", "").strip())
+    if found is None:
+        return None
+    number, part = int(found[1]), found[2]
+    return Place(number) if part is None else Place(number - 1, int(part))
+
+
+class Script:
+    """A thread's frames, run after run."""
+
+    def __init__(self, thread: str) -> None:
+        self.thread = thread
+        self.frames = Frames(thread, "")
+        self.posted: Posted | None = None
+        self.failed: tuple[int, RunFailed] | None = None
+        """The last run's failure. Only a thread's end may be one: older clients take nothing after it."""
+
+    def take(self, number: int, entry: Entry) -> list[bytes]:
+        if type(entry) is TextDelta:
+            return [b"id: %d\n" % number + self.frames.text(entry)]
+        before = self.past() if isinstance(entry, Posted | RunStarted) else []
+        match entry:
+            case Posted():
+                self.posted = entry
+                return before
+            case RunStarted(thread, run):
+                self.frames = Frames(thread, run)
+                self.frames.posted = self.posted.messages if self.posted else ()
+                self.posted = None
+            case RunFailed(code) if code != "stopped":
+                self.failed = (number, entry)
+                return []
+            case _:
+                pass
+        items = self.frames.stopped() if isinstance(entry, RunFailed) else self.frames.write(entry)
+        return [*before, *numbered(number, [encode(item) for item in items])]
+
+    def past(self) -> list[bytes]:
+        """A failure that another run followed."""
+        if self.failed is None:
+            return []
+        number, _ = self.failed
+        self.failed = None
+        return numbered(number, [encode(item) for item in self.frames.stopped()])
+
+    def end(self) -> list[bytes]:
+        if self.failed is None:
+            return []
+        number, failed = self.failed
+        return numbered(number, [encode(item) for item in self.frames.write(failed)])
+
+    def recall(self, entries: list[Entry]) -> None:
+        """What the client has seen already: it is not said again, but what follows may close it."""
+        for entry in entries:
+            self.take(0, entry)
+        self.failed = None
+
+
+def numbered(number: int, bodies: list[bytes]) -> list[bytes]:
+    last = len(bodies)
+    ids = (f"{number}.{part}" if part < last else str(number) for part in range(1, last + 1))
+    return [frame(body, id) for body, id in zip(bodies, ids, strict=True)]
+
+
+async def play(items: AsyncIterator[Numbered], script: Script, skip: int = 0) -> Reply:
+    """Entries as a reply; of the first one `skip` frames are left out."""
+    async with closing(items):
+        yield Head(200, SSE, COMMENT)
+        async for number, entry in items:
+            for piece in script.take(number, entry)[skip:]:
+                yield piece
+            skip = 0
+        for piece in script.end():
+            yield piece
+
+
+async def run(
+    turn: Turn, threads: Threads, respond: Responder, refuse: Callable[[RightseatError], Reply]
+) -> Reply:
+    """A run on a kept thread: it goes on when its client leaves. `refuse` writes as the door does."""
+    try:
+        items = await threads.start(turn, respond)
+    except RightseatError as error:
+        # Only now is it known that another run has the thread.
+        async with closing(refuse(error)) as reply:
+            async for part in reply:
+                yield part
+        return
+    async with closing(play(items, Script(turn.thread))) as reply:
+        async for part in reply:
+            yield part
+
+
+async def connect(owner: Owner, thread: str, threads: Threads, seen: Place | None) -> Reply:
+    """The thread from where the client was, then the run that is under way."""
+    place = seen or Place()
+    script = Script(thread)
+    if place.number:
+        script.recall(await threads.earlier(owner, thread, place.number))
+    items = threads.follow(owner, thread, place.number)
+    async with closing(play(items, script, place.frames)) as reply:
+        async for part in reply:
+            yield part

@@ -1,0 +1,177 @@
+"""CopilotKit 1.50 and later: AG-UI on kept threads, by one endpoint with a `method` or by a route for each.
+
+Runs are detached: leaving cancels nothing, `stop` stops, `connect` replays a thread and follows its live run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from rightseat.agui import kept
+from rightseat.agui.read import agent_of, command, read
+from rightseat.agui.wire import RunAgentInput
+from rightseat.agui.write import stream
+from rightseat.door import Host, Request, Route, decode, whole
+from rightseat.doors.copilotkit.failures import refuse, told
+from rightseat.errors import CallerError, NotConfigured
+from rightseat.events import RunFinished
+from rightseat.journal import asked
+from rightseat.pump import Reply
+from rightseat.streams import closing
+from rightseat.turn import Answer, Turn
+
+encode = msgspec.json.Encoder().encode
+PATH = "/copilotkit"
+STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
+NO_EARS = NotConfigured("Transcription is not configured on this server.")
+
+
+class Parameters(Struct, rename="camel"):
+    agent_id: str = ""
+    thread_id: str = ""
+
+
+class Envelope(Struct):
+    """What the single endpoint takes; a missing `body` is an empty one."""
+
+    method: str
+    params: Parameters | None = None
+    body: msgspec.Raw = field(default_factory=lambda: msgspec.Raw(b"{}"))
+
+
+def info(request: Request, host: Host) -> Reply:
+    agents = {
+        name: {"name": name, "description": about(name, host), "className": "Agent"}
+        for name in host.responders
+    }
+    body = {
+        "version": version("rightseat"),
+        "agents": agents,
+        "audioFileTranscriptionEnabled": False,
+        "mode": "sse",
+        "threadEndpoints": {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False},
+        "suggestions": True,
+        "a2uiEnabled": False,
+        "openGenerativeUIEnabled": False,
+        "telemetryDisabled": True,
+    }
+    return whole(200, encode(body))
+
+
+def about(name: str, host: Host) -> str:
+    described = host.assistants.get(name)
+    return described.description or described.title if described else ""
+
+
+def run(agent: str, body: bytes, request: Request, host: Host) -> Reply:
+    given = decode(body, RunAgentInput)
+    turn = read(given, agent_of(agent, host), request)
+    seen = kept.last_seen(request)
+    if seen is not None:
+        return kept.connect(turn.owner, threaded(turn), host.threads, seen)
+    return begun(turn, given, host)
+
+
+async def begun(turn: Turn, given: RunAgentInput, host: Host) -> Reply:
+    answered, value, question = command(given)
+    if answered:
+        # Without a name it is the answer to what the thread's last run asked.
+        open_ = (question,) if question else await questions(turn, host)
+        answers = tuple(Answer(id, payload=value) for id in open_)
+        turn = msgspec.structs.replace(turn, answers=answers)
+    async with closing(kept.run(turn, host.threads, host.run, refuse)) as reply:
+        async for part in reply:
+            yield part
+
+
+async def questions(turn: Turn, host: Host) -> tuple[str, ...]:
+    threads = host.threads
+    thread = await threads.journal.find(turn.owner, turn.thread)
+    entries = await threads.earlier(turn.owner, turn.thread, thread.last) if thread else []
+    waits = bool(entries) and isinstance(entries[-1], RunFinished)
+    return asked(entries) if waits else ()
+
+
+def connect(agent: str, body: bytes, request: Request, host: Host) -> Reply:
+    turn = read(decode(body, RunAgentInput), agent_of(agent, host), request)
+    return kept.connect(turn.owner, threaded(turn), host.threads, kept.last_seen(request))
+
+
+def threaded(turn: Turn) -> str:
+    if not turn.thread:
+        raise CallerError("threadId: which thread is meant?", param="threadId")
+    return turn.thread
+
+
+def suggest(agent: str, body: bytes, request: Request, host: Host) -> Reply:
+    """A run beside the thread: it is not kept, and ends when its client leaves."""
+    turn = read(decode(body, RunAgentInput), agent_of(agent, host), request)
+    return stream(host.run(turn), turn)
+
+
+async def stop(agent: str, thread: str, request: Request, host: Host) -> Reply:
+    stopped = await host.threads.stop(request.owner, thread)
+    body: dict[str, Any] = {"stopped": stopped}
+    body |= {"interrupt": STOPPED} if stopped else {"message": f"No active run for thread {thread[:200]!r}."}
+    async with closing(whole(200, encode(body))) as reply:
+        async for part in reply:
+            yield part
+
+
+def transcribe(request: Request, host: Host) -> Reply:
+    body = {**told(NO_EARS, "service_not_configured"), "retryable": False}
+    return whole(503, encode(body))
+
+
+Answering = Callable[[str, bytes, Request, Host], Reply]
+METHODS: dict[str, Answering] = {"agent/run": run, "agent/connect": connect, "agent/suggest": suggest}
+
+
+def single(request: Request, host: Host) -> Reply:
+    """The single endpoint: a body with a `method`."""
+    given = decode(request.body, Envelope)
+    params = given.params or Parameters()
+    if given.method == "info":
+        return info(request, host)
+    if given.method == "transcribe":
+        return transcribe(request, host)
+    if given.method not in METHODS and given.method != "agent/stop":
+        known = ", ".join(("info", *METHODS, "agent/stop", "transcribe"))
+        raise CallerError(
+            f"method: {given.method[:64]!r} is not known. Those that are: {known}.", param="method"
+        )
+    if not params.agent_id:
+        raise CallerError("params.agentId: which agent is meant?", param="params.agentId")
+    if given.method == "agent/stop":
+        if not params.thread_id:
+            raise CallerError("params.threadId: which thread is meant?", param="params.threadId")
+        return stop(agent_of(params.agent_id, host), params.thread_id, request, host)
+    return METHODS[given.method](params.agent_id, bytes(given.body), request, host)
+
+
+def routed(answer: Answering) -> Callable[[Request, Host], Reply]:
+    return lambda request, host: answer(request.params["agent"], request.body, request, host)
+
+
+def stop_route(request: Request, host: Host) -> Reply:
+    return stop(agent_of(request.params["agent"], host), request.params["thread"], request, host)
+
+
+ROUTES = (
+    Route("GET", f"{PATH}/info", info, summary="What CopilotKit's clients ask first"),
+    *(
+        Route("POST", f"{PATH}/agent/{{agent}}/{name}", routed(answer), body=RunAgentInput, summary=summary)
+        for name, answer, summary in (
+            ("run", run, "Run an agent on a kept thread"),
+            ("connect", connect, "Replay a thread and follow its run"),
+            ("suggest", suggest, "Suggestions, beside the thread"),
+        )
+    ),
+    Route("POST", f"{PATH}/agent/{{agent}}/stop/{{thread}}", stop_route, summary="Stop a thread's run"),
+    Route("POST", f"{PATH}/transcribe", transcribe, summary="Not configured: answers 503"),
+)

@@ -1,0 +1,61 @@
+"""What a thread's entries come to: the messages a person would see, and the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rightseat.agui.write import spoken
+from rightseat.doors.copilotkit.patch import patched
+from rightseat.events import CallArgs, CallResult, CallStart, StateDelta, StateSnapshot, TextDelta, TextStart
+from rightseat.journal import Entry, Posted
+
+
+def messages_of(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """In the shape of this route: a call is flat, with `args`."""
+    found: dict[str, dict[str, Any]] = {}
+    calls: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        match entry:
+            case Posted(messages):
+                for number, message in enumerate(messages):
+                    said = flat(spoken(message, f"posted-{len(found)}-{number}"))
+                    found.setdefault(said["id"], said)
+            case TextStart(id):
+                found.setdefault(id, {"id": id, "role": "assistant"})["content"] = ""
+            case TextDelta(id, text):
+                found[id]["content"] += text
+            case CallStart(id, name, message):
+                parent = found.setdefault(message, {"id": message, "role": "assistant"})
+                calls[id] = {"id": id, "name": name, "args": ""}
+                parent.setdefault("toolCalls", []).append(calls[id])
+            case CallArgs(id, json):
+                calls[id]["args"] += json
+            case CallResult(id, content):
+                said = {"id": f"result-{id}", "role": "tool", "content": content, "toolCallId": id}
+                found[said["id"]] = said
+            case _:
+                pass
+    return list(found.values())
+
+
+def flat(message: dict[str, Any]) -> dict[str, Any]:
+    calls = message.get("toolCalls")
+    if calls is None:
+        return message
+    functions = [(call["id"], call["function"]) for call in calls]
+    told = [{"id": id, "name": call["name"], "args": call["arguments"]} for id, call in functions]
+    return {**message, "toolCalls": told}
+
+
+def state_of(entries: Iterable[Entry]) -> Any:
+    state: Any = None
+    for entry in entries:
+        match entry:
+            case StateSnapshot(snapshot):
+                state = snapshot
+            case StateDelta(patch):
+                state = patched(state, patch)
+            case _:
+                pass
+    return state

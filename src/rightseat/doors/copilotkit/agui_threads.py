@@ -1,0 +1,159 @@
+"""The routes by which clients list, rename, archive, export and delete kept threads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.agui.kept import connect
+from rightseat.door import Host, Request, Route, decode, piece
+from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
+from rightseat.doors.copilotkit.failures import told
+from rightseat.errors import CallerError, NotFound
+from rightseat.journal import NAME_LENGTH, Entry, Thread
+from rightseat.pump import Head, Reply
+from rightseat.sse import Reader
+from rightseat.streams import closing
+
+encode = msgspec.json.Encoder().encode
+PATH = "/copilotkit/threads"
+MOST = 200
+
+
+class Change(Struct):
+    name: str | None = None
+    archived: bool | None = None
+
+
+def moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shown(thread: Thread) -> dict[str, Any]:
+    return {
+        "id": thread.id,
+        "name": thread.name or None,
+        "agentId": thread.assistant,
+        "organizationId": "",
+        "createdById": "",
+        "archived": thread.archived,
+        "createdAt": moment(thread.created),
+        "updatedAt": moment(thread.updated),
+    }
+
+
+def number(request: Request, name: str, default: int, most: int) -> int:
+    given = request.query.get(name, "")
+    if not given:
+        return default
+    if not (given.isascii() and given.isdecimal()) or len(given) > 9 or not 0 <= int(given) <= most:
+        raise CallerError(f"{name}: a number up to {most} is expected.", param=name)
+    return int(given)
+
+
+def listing(request: Request, host: Host) -> Reply:
+    return listed(
+        request, host, number(request, "limit", 50, MOST) or 50, number(request, "cursor", 0, 10**9)
+    )
+
+
+async def listed(request: Request, host: Host, limit: int, skip: int) -> Reply:
+    found = await host.threads.journal.threads(
+        request.owner,
+        assistant=request.query.get("agentId") or None,
+        archived=request.query.get("includeArchived") == "true",
+        limit=limit + 1,
+        skip=skip,
+    )
+    more = str(skip + limit) if len(found) > limit else None
+    yield piece(200, encode({"threads": [shown(one) for one in found[:limit]], "nextCursor": more}))
+
+
+def nobody() -> Head:
+    """As for another owner's thread: whether there is one is not told."""
+    return piece(404, encode(told(NotFound("There is no such thread."), "Thread not found")))
+
+
+def update(request: Request, host: Host) -> Reply:
+    change = decode(request.body, Change)
+    if change.name is not None and not 0 < len(change.name) <= 10 * NAME_LENGTH:
+        raise CallerError(f"name: give one of at most {10 * NAME_LENGTH} characters.", param="name")
+    return changed(request, host, change)
+
+
+async def changed(request: Request, host: Host, change: Change) -> Reply:
+    found = await host.threads.journal.change(
+        request.owner, request.params["thread"], name=change.name, archived=change.archived
+    )
+    yield piece(200, encode(shown(found))) if found else nobody()
+
+
+async def archive(request: Request, host: Host) -> Reply:
+    thread = request.params["thread"]
+    found = await host.threads.journal.change(request.owner, thread, archived=True)
+    yield piece(200, encode({"threadId": thread, "archived": True})) if found else nobody()
+
+
+async def delete(request: Request, host: Host) -> Reply:
+    thread = request.params["thread"]
+    gone = await host.threads.delete(request.owner, thread)
+    yield piece(200, encode({"threadId": thread, "deleted": True})) if gone else nobody()
+
+
+async def entries(request: Request, host: Host) -> AsyncIterator[Entry]:
+    """All of a thread as it is now, page by page."""
+    journal, thread = host.threads.journal, request.params["thread"]
+    after = 0
+    while page := await journal.read(request.owner, thread, after):
+        for _, entry in page:
+            yield entry
+        after = page[-1][0]
+
+
+async def messages(request: Request, host: Host) -> Reply:
+    if not host.threads.journal.keeps(request.owner, request.params["thread"]):
+        yield nobody()
+        return
+    async with closing(entries(request, host)) as told:
+        yield piece(200, encode({"messages": messages_of([entry async for entry in told])}))
+
+
+async def state(request: Request, host: Host) -> Reply:
+    if not host.threads.journal.keeps(request.owner, request.params["thread"]):
+        yield nobody()
+        return
+    async with closing(entries(request, host)) as told:
+        yield piece(200, encode({"state": state_of([entry async for entry in told])}))
+
+
+async def events(request: Request, host: Host) -> Reply:
+    """The whole thread as events in one JSON document: an export. What runs is followed to its end."""
+    thread = request.params["thread"]
+    found = await host.threads.journal.find(request.owner, thread)
+    if found is None:
+        yield nobody()
+        return
+    yield Head(200, ((b"content-type", b"application/json"),))
+    yield b'{"thread":' + encode(shown(found)) + b',"events":['
+    comma = b""
+    async with closing(connect(request.owner, thread, host.threads, None)) as frames:
+        async for part in frames:
+            for data in Reader(limit=1 << 30).feed(part) if isinstance(part, bytes) else ():
+                yield comma + data
+                comma = b","
+    yield b"]}"
+
+
+ROUTES = (
+    Route("GET", PATH, listing, summary="The kept threads, the newest first"),
+    Route("PATCH", f"{PATH}/{{thread}}", update, body=Change, summary="Rename or archive a thread"),
+    Route("DELETE", f"{PATH}/{{thread}}", delete, summary="Delete a thread with all that is its own"),
+    Route("POST", f"{PATH}/{{thread}}/archive", archive, summary="Archive a thread"),
+    Route("GET", f"{PATH}/{{thread}}/messages", messages, summary="A thread's messages"),
+    Route("GET", f"{PATH}/{{thread}}/state", state, summary="A thread's state"),
+    Route("GET", f"{PATH}/{{thread}}/events", events, summary="A thread's events: an export"),
+)

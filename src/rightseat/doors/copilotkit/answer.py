@@ -1,0 +1,105 @@
+"""A GraphQL request and its reply: the real clients' documents by their plan, any other by graphql-core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rightseat.door import Host, Request, whole
+from rightseat.doors.copilotkit.failures import listed, unfit
+from rightseat.doors.copilotkit.framing import PLAIN, Accepted, Framing
+from rightseat.doors.copilotkit.read import Asked, read
+from rightseat.doors.copilotkit.story import Story
+from rightseat.doors.copilotkit.wire import Posted
+from rightseat.errors import CallerError, MethodNotAllowed
+from rightseat.events import TextDelta
+from rightseat.pump import Reply
+from rightseat.streams import closing
+
+if TYPE_CHECKING:
+    from rightseat.doors.copilotkit.document import Prepared
+    from rightseat.doors.copilotkit.plan import Plan
+
+encode = msgspec.json.Encoder().encode
+CLIENT = "x-copilotkit-runtime-client-gql-version"
+UTF8 = b"; charset=utf-8"
+
+
+def answer(posted: Posted, request: Request, host: Host) -> Reply:
+    # Here, because graphql-core is large, and who serves no such client need not have it in memory.
+    from rightseat.doors.copilotkit.document import Invalid, prepare
+
+    accepted = Accepted(request.headers.get("accept"))
+    refused = refused_status(request, accepted)
+    kind = (accepted.plain or PLAIN).encode() + UTF8
+    if not isinstance(posted.query, str) or not posted.query.strip():
+        return errors([{"message": "Must provide query string."}], refused, kind)
+    try:
+        prepared = prepare(posted.query, posted.operation_name or None, request.introspection)
+    except Invalid as error:
+        return errors(error.errors, refused, kind)
+    if not prepared.query and request.method != "POST":
+        raise MethodNotAllowed("A mutation is taken by POST only.", allow="POST")
+    form = accepted.streamed
+    if prepared.incremental and form is None:
+        problem = "This document streams its answer: accept multipart/mixed or text/event-stream."
+        return errors([{"message": problem}], 406, kind)
+    if not prepared.incremental and accepted.plain is not None:
+        form = None
+    elif form is None:
+        return errors([{"message": "Accept application/json."}], 406, kind)
+    return begun(prepared, posted, request, host, Framing(form) if form else None, kind, refused)
+
+
+def begun(
+    prepared: Prepared,
+    posted: Posted,
+    request: Request,
+    host: Host,
+    framing: Framing | None,
+    kind: bytes,
+    refused: int,
+) -> Reply:
+    from rightseat.doors.copilotkit.execute import Execution, Room, executed
+    from rightseat.doors.copilotkit.variables import loose, planned_input
+
+    try:
+        if prepared.plan is not None and framing is not None:
+            asked = read(planned_input(prepared.plan, posted.variables), request, host)
+            return written(prepared.plan, asked, host, framing)
+        execution = Execution(prepared, Room(request, host), framing)
+        return executed(execution, loose(posted.variables), kind, refused)
+    except CallerError as error:
+        return errors([listed(error, ["generateCopilotResponse"])], 200, kind)
+
+
+def refused_status(request: Request, accepted: Accepted) -> int:
+    """Of a document or of variables that do not fit. The clients show nothing of a 400 but "not found"."""
+    return 200 if CLIENT in request.headers or accepted.plain == PLAIN else 400
+
+
+def errors(found: list[dict[str, Any]], status: int, kind: bytes) -> Reply:
+    body = {"errors": found, "data": None} if status == 200 else unfit(found)
+    return whole(status, encode(body), kind=kind)
+
+
+async def written(plan: Plan, asked: Asked, host: Host, framing: Framing) -> Reply:
+    from rightseat.doors.copilotkit.frames import Frames
+
+    frames = Frames(plan, asked)
+    story = Story(asked, frames)
+    frame, tell, alone, entries = framing.frame, story.write, frames.alone, frames.entries
+    yield framing.head
+    yield framing.begin + frame(frames.first())
+    async with closing(host.run(asked.turn)) as events:
+        async for event in events:
+            if type(event) is TextDelta:
+                if event.text and (chunk := alone(story.texts[event.id], event.text)):
+                    yield frame(chunk)
+                continue
+            tell(event)
+            if frames.over:
+                yield frame(frames.take()) + framing.end
+            elif entries:
+                yield frame(frames.take())

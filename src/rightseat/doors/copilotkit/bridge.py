@@ -1,0 +1,85 @@
+"""graphql-core's incremental results in the form that the clients read: the index stands in the path, and
+there is no `pending`, `id` or `completed`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphql import GraphQLError
+from graphql.execution import InitialIncrementalExecutionResult, SubsequentIncrementalExecutionResult
+
+Path = list[str | int]
+MAX_MESSAGE = 500
+OURS = "Something went wrong in the server. Its log has the details."
+
+
+class Bridge:
+    def __init__(self) -> None:
+        self.paths: dict[str, Path] = {}
+        self.counts: dict[str, int] = {}
+
+    def first(self, result: InitialIncrementalExecutionResult) -> dict[str, Any]:
+        self.open(result.pending, [([], result.data)])
+        made: dict[str, Any] = {"data": result.data}
+        if result.errors:
+            made["errors"] = [shown(error) for error in result.errors]
+        return {**made, "hasNext": True}
+
+    def next(self, result: SubsequentIncrementalExecutionResult) -> dict[str, Any]:
+        entries: list[dict[str, Any]] = []
+        values: list[tuple[Path, Any]] = []
+        for item in result.incremental or ():
+            entry, value = self.entry(item)
+            entries.append(entry)
+            values.append(value)
+        self.open(result.pending, values)
+        for done in result.completed or ():
+            path = self.paths.pop(done.id)
+            self.counts.pop(done.id, None)
+            if done.errors:
+                entries.append({"data": None, "path": path, "errors": [shown(e) for e in done.errors]})
+        return {**({"incremental": entries} if entries else {}), "hasNext": result.has_next}
+
+    def entry(self, item: Any) -> tuple[dict[str, Any], tuple[Path, Any]]:
+        """An increment as it is sent, and where its value stands."""
+        path = self.paths[item.id]
+        errors = {"errors": [shown(error) for error in item.errors]} if item.errors else {}
+        if hasattr(item, "items"):
+            start = self.counts[item.id]
+            self.counts[item.id] += len(item.items)
+            items = dict(zip(range(start, start + len(item.items)), item.items, strict=True))
+            return {"items": item.items, "path": [*path, start], **errors}, (path, items)
+        path = [*path, *(item.sub_path or ())]
+        return {"data": item.data, "path": path, **errors}, (path, item.data)
+
+    def open(self, pending: Any, values: list[tuple[Path, Any]]) -> None:
+        """Note where what is to come belongs, and how much of a list there is already."""
+        for one in pending or ():
+            self.paths[one.id] = list(one.path)
+            self.counts[one.id] = 0
+            for path, value in values:
+                if one.path[: len(path)] == path:
+                    found = at(value, one.path[len(path) :])
+                    self.counts[one.id] = len(found) if isinstance(found, list) else self.counts[one.id]
+
+
+def at(value: Any, path: Path) -> Any:
+    for key in path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def shown(error: GraphQLError) -> dict[str, Any]:
+    """An error without what only our log should tell."""
+    made: dict[str, Any] = dict(error.formatted)
+    # A value that does not fit is told as it was given, and may be long.
+    made["message"] = OURS if ours(error) else error.message[:MAX_MESSAGE]
+    return made
+
+
+def ours(error: GraphQLError) -> bool:
+    """Whether it is a fault of the server, and not one that a resolver or graphql-core put in words."""
+    return not isinstance(error.original_error, GraphQLError | None) and not error.extensions

@@ -1,0 +1,121 @@
+"""Frames written by hand for a plan: what graphql-core would send, without asking it for every token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rightseat.doors.copilotkit.plan import ROOT, Plan, Shape
+from rightseat.doors.copilotkit.read import Asked
+from rightseat.doors.copilotkit.story import Status
+
+encode = msgspec.json.Encoder().encode
+LISTS = {"TextMessageOutput": "content", "ActionExecutionMessageOutput": "arguments"}
+MESSAGES = b'"path":["%b","messages",' % ROOT.encode()
+EVENTS = b'"path":["%b","metaEvents",' % ROOT.encode()
+RESPONSE = b'"path":["%b"]}' % ROOT.encode()
+
+
+class Chunks:
+    """How many a message has, and the path that they go to, as far as their number."""
+
+    __slots__ = ("count", "path")
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.count = 0
+
+
+class Frames:
+    """Holds what was told since the last frame, and of each open message its kind and how many chunks it
+    has: nothing grows with the answer."""
+
+    def __init__(self, plan: Plan, asked: Asked) -> None:
+        self.plan = plan
+        self.asked = asked
+        self.entries: list[bytes] = []
+        self.over = False
+        self.messages = 0
+        self.events = 0
+        self.kinds: dict[int, str] = {}
+        self.chunks: dict[int, Chunks] = {}
+
+    def first(self) -> bytes:
+        known: dict[str, Any] = {
+            "__typename": "CopilotResponse",
+            "threadId": self.asked.turn.thread,
+            "runId": self.asked.run,
+            "extensions": None,
+            "messages": [],
+            "metaEvents": [],
+        }
+        shown = {name: known[name] for name in self.plan.response.fields}
+        return encode({"data": {ROOT: shown}, "hasNext": True})
+
+    def take(self) -> bytes:
+        """The next frame; the last one says that it is."""
+        more = b'"hasNext":false}' if self.over else b'"hasNext":true}'
+        if not self.entries:
+            return b"{" + more
+        found = b",".join(self.entries)
+        self.entries.clear()
+        return b'{"incremental":[' + found + b"]," + more
+
+    # What the story tells.
+
+    def message(self, kind: str, fields: dict[str, Any]) -> int:
+        number = self.messages
+        self.messages += 1
+        shape = self.plan.messages.get(kind)
+        if shape is not None:
+            self.kinds[number] = kind
+            streamed = LISTS.get(kind, "")
+            known = {**fields, "__typename": kind, streamed: []}
+            item = encode({name: known[name] for name in shape.fields})
+            self.entries.append(b'{"items":[%b],%b%d]}' % (item, MESSAGES, number))
+            if streamed in shape.fields:
+                path = b'],%b%d,"%b",' % (MESSAGES, number, streamed.encode())
+                self.chunks[number] = Chunks(path)
+        return number
+
+    def chunk(self, number: int, text: str) -> None:
+        if found := self.chunks.get(number):
+            self.entries.append(b'{"items":[%b%b%d]}' % (encode(text), found.path, found.count))
+            found.count += 1
+
+    def alone(self, number: int, text: str) -> bytes | None:
+        """A frame of one chunk: nearly all are, so this is `chunk` and `take` in one step."""
+        found = self.chunks.get(number)
+        if found is None:
+            return None
+        count = found.count
+        found.count = count + 1
+        return b'{"incremental":[{"items":[%b%b%d]}],"hasNext":true}' % (encode(text), found.path, count)
+
+    def status(self, number: int, status: Status) -> None:
+        self.chunks.pop(number, None)
+        kind = self.kinds.pop(number, "")
+        shape = self.plan.messages.get(kind)
+        if shape is not None and shape.status is not None:
+            data = encode(later(shape, kind, status))
+            self.entries.append(b'{"data":%b,%b%d]}' % (data, MESSAGES, number))
+
+    def meta(self, fields: dict[str, Any]) -> None:
+        if self.plan.interrupt is not None:
+            item = encode({name: fields[name] for name in self.plan.interrupt})
+            self.entries.append(b'{"items":[%b],%b%d]}' % (item, EVENTS, self.events))
+            self.events += 1
+
+    def end(self, status: Status) -> None:
+        self.over = True
+        shape = self.plan.response
+        if shape.status is not None:
+            data = encode(later(shape, "CopilotResponse", status))
+            self.entries.append(b'{"data":%b,%b' % (data, RESPONSE))
+
+
+def later(shape: Shape, kind: str, status: Status) -> dict[str, Any]:
+    assert shape.status is not None
+    told = {name: status[name] for name in shape.status[status["__typename"]]}
+    return {name: told if name == "status" else kind for name in shape.later}

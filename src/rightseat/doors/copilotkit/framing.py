@@ -1,0 +1,70 @@
+"""How an answer goes over HTTP: which form a client takes, and the frames of the two that stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from rightseat.pump import Head
+
+PLAIN = "application/json"
+GRAPHQL = "application/graphql-response+json"
+STREAM: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
+Form = Literal["multipart", "sse", "json"]
+
+
+class Accepted:
+    """The media types of an Accept header, in its order; what has `q=0` is not among them."""
+
+    def __init__(self, header: str | None) -> None:
+        found: list[str] = []
+        for item in (header or "*/*").lower()[:2000].split(","):
+            name, *parameters = (part.strip() for part in item.split(";"))
+            if name and not any(p.replace(" ", "") in ("q=0", "q=0.0", "q=0.00") for p in parameters):
+                found.append(name)
+        self.types = found
+
+    def takes(self, kind: str) -> bool:
+        family = kind.partition("/")[0]
+        return any(name in (kind, f"{family}/*", "*/*") for name in self.types)
+
+    @property
+    def plain(self) -> str | None:
+        """The first JSON that it names."""
+        for name in self.types:
+            if name in (GRAPHQL, PLAIN):
+                return name
+            if name in ("*/*", "application/*"):
+                return PLAIN
+        return None
+
+    @property
+    def streamed(self) -> Form | None:
+        """Parts rather than events: the clients name both, and read parts."""
+        if self.takes("multipart/mixed"):
+            return "multipart"
+        return "sse" if self.takes("text/event-stream") else None
+
+
+def part(payload: bytes) -> bytes:
+    return b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---" % (
+        len(payload),
+        payload,
+    )
+
+
+def event(payload: bytes) -> bytes:
+    return b"event: next\ndata: %b\n\n" % payload
+
+
+class Framing:
+    """Every piece is whole, so that a keep-alive can stand between any two."""
+
+    def __init__(self, form: Form) -> None:
+        multipart = form == "multipart"
+        self.frame: Callable[[bytes], bytes] = part if multipart else event
+        self.begin = b"\r\n---" if multipart else b":\n\n"
+        self.end = b"--\r\n" if multipart else b"event: complete\ndata:\n\n"
+        kind = b'multipart/mixed; boundary="-"' if multipart else b"text/event-stream"
+        alive = part(b'{"hasNext":true}') if multipart else b":\n\n"
+        self.head = Head(200, ((b"content-type", kind), *STREAM), alive)

@@ -1,0 +1,85 @@
+"""How `rightseat doctor` sees that a CopilotKit client would be served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat.door import Probe
+
+PATH = "/copilotkit"
+AGENTS = {"query": "query availableAgents { availableAgents { agents { name id description } } }"}
+# As the clients ask, in short: the status and the words follow.
+DOCUMENT = """mutation generateCopilotResponse($data: GenerateCopilotResponseInput!) {
+  generateCopilotResponse(data: $data) {
+    threadId runId __typename
+    ... on CopilotResponse @defer {
+      status {
+        ... on BaseResponseStatus { code __typename }
+        ... on FailedResponseStatus { reason details __typename }
+        __typename
+      }
+    }
+    messages @stream {
+      __typename
+      ... on BaseMessageOutput { id createdAt }
+      ... on TextMessageOutput { content @stream role }
+    }
+  }
+}"""
+SAID = {"content": "Count from one to five, in words.", "role": "user"}
+DATA = {
+    "metadata": {"requestType": "Chat"},
+    "frontend": {"actions": []},
+    "messages": [{"id": "1", "createdAt": "2025-01-01T00:00:00.000Z", "textMessage": SAID}],
+}
+RUN = {"query": DOCUMENT, "variables": {"data": DATA}}
+
+
+def agents(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    try:
+        answer = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return f"HTTP {status}, and the answer is no JSON"
+    if problem := first_error(answer):
+        return f"HTTP {status}: {problem}"
+    found = answer.get("data")
+    if status == 200 and isinstance(found, dict) and isinstance(found.get("availableAgents"), dict):
+        return None
+    return f"HTTP {status}, and no list of agents"
+
+
+def first_error(answer: dict[str, Any]) -> str | None:
+    errors = answer.get("errors")
+    if not isinstance(errors, list) or not errors or not isinstance(errors[0], dict):
+        return None
+    return str(errors[0].get("message"))
+
+
+def run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if status != 200 or not headers.get("content-type", "").startswith("multipart/mixed"):
+        return agents(status, headers, body) or "the answer is not streamed in parts"
+    try:
+        frames = [msgspec.json.decode(part.split(b"\r\n\r\n", 1)[1]) for part in parts(body)]
+        entries = [entry for frame in frames for entry in frame.get("incremental", [])]
+        statuses = [e["data"]["status"] for e in entries if "status" in (e.get("data") or {})]
+    except (msgspec.MsgspecError, IndexError, AttributeError, TypeError, KeyError, UnicodeDecodeError):
+        return "the parts cannot be read"
+    if not frames or frames[-1].get("hasNext") is not False or not body.endswith(b"\r\n-----\r\n"):
+        return "the answer ends too early"
+    failed = next((s for s in statuses if s.get("code") == "Failed"), None)
+    if failed is not None:
+        return f"the run failed: {(failed.get('details') or {}).get('description')}"
+    return None if statuses else "the run has no status"
+
+
+def parts(body: bytes) -> list[bytes]:
+    return body.split(b"\r\n---")[1:-1]
+
+
+PROBES = (
+    Probe("agents", "POST", PATH, agents, msgspec.json.encode(AGENTS)),
+    Probe("run", "POST", PATH, run, msgspec.json.encode(RUN)),
+)

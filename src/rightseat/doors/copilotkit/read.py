@@ -1,0 +1,168 @@
+"""GenerateCopilotResponseInput as a Turn."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.door import Host, Request, client_spec
+from rightseat.doors.copilotkit.history import conversation
+from rightseat.doors.copilotkit.wire import Action, Data, MetaEvent, Parameters
+from rightseat.errors import CallerError, NotFound
+from rightseat.history import tail_results
+from rightseat.prompt import Settings, ToolChoice, ToolSpec
+from rightseat.turn import Answer, Context, Turn
+
+log = logging.getLogger(__name__)
+DEFAULT = "default"
+GUARDRAILS = "a client asks for CopilotKit Cloud's guardrails, which are not checked here"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    turn: Turn
+    run: str | None
+    """As the client named it; a run of ours has an id of its own."""
+    agent: str
+    session: bool
+    """The client talks to an agent that it has chosen by name."""
+
+    @property
+    def brought(self) -> bool:
+        """Whether the page has just run calls of its own."""
+        return bool(tail_results(self.turn.messages))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Of the calls that were posted: a result may come for one of them."""
+        return {call.id: call.name for message in self.turn.messages for call in message.calls}
+
+
+def read(data: Data, request: Request, host: Host) -> Asked:
+    messages = conversation(data.messages)
+    answers = tuple(answer for event in data.meta_events or () if (answer := answered(event)))
+    if not messages and not answers:
+        raise CallerError("data.messages: there is nothing to answer.", param="data.messages")
+    if data.cloud and data.cloud.guardrails:
+        log.warning(GUARDRAILS)
+    given = data.forwarded_parameters or Parameters()
+    session = data.agent_session
+    if session is not None and session.agent_name not in host.responders:
+        raise no_agent(session.agent_name, host)
+    name = session.agent_name if session else host.resolve(given.model)
+    agent = name or next((known for known in host.responders if known == DEFAULT), None) or first(host)
+    offered = tools(data.frontend.actions, remote=session is not None)
+    spoken = any(message.role in ("system", "developer") for message in messages)
+    turn = Turn(
+        messages=messages,
+        assistant=name,
+        tools=offered,
+        tool_choice=choice(given, offered),
+        settings=settings(given),
+        # The client writes its context into its system message too; an agent makes its own.
+        context=tuple(Context(item.description, item.value) for item in data.context or ())
+        if session or not spoken
+        else (),
+        state=state(data, agent),
+        answers=answers,
+        thread=data.thread_id or (session and session.thread_id) or str(uuid.uuid4()),
+        owner=request.owner,
+        headers=request.trace,
+    )
+    return Asked(turn, data.run_id, agent, session is not None)
+
+
+def first(host: Host) -> str:
+    return next(iter(host.responders), DEFAULT)
+
+
+def no_agent(name: str, host: Host) -> NotFound:
+    known = ", ".join(host.responders)
+    return NotFound(f"Agent {name[:64]!r} was not found. Those that exist: {known}", param="agentName")
+
+
+def tools(actions: list[Action], *, remote: bool) -> tuple[ToolSpec, ...]:
+    """What the page can do. A disabled action is not offered, and a remote one only to an agent."""
+    return tuple(
+        spec(action, f"data.frontend.actions[{number}]")
+        for number, action in enumerate(actions)
+        if action.available != "disabled" and (remote or action.available != "remote")
+    )
+
+
+def spec(action: Action, place: str) -> ToolSpec:
+    place_of_schema = f"{place}.jsonSchema"
+    try:
+        schema = msgspec.json.decode(action.json_schema or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        message = f"{place_of_schema} of {action.name}: no JSON object: {problem}"
+        raise CallerError(message[:500], param=place_of_schema) from None
+    try:
+        return client_spec(action.name, action.description, schema, place)
+    except CallerError as error:
+        problem = error.message.removeprefix(f"{place}.parameters: ")
+        raise CallerError(
+            f"{place_of_schema} of {action.name}: {problem}"[:500], param=place_of_schema
+        ) from None
+
+
+def choice(given: Parameters, offered: tuple[ToolSpec, ...]) -> ToolChoice:
+    match given.tool_choice:
+        case "none":
+            return ToolChoice("none")
+        case "required":
+            return ToolChoice("required")
+        case "function" if given.tool_choice_function_name:
+            if given.tool_choice_function_name not in {tool.name for tool in offered}:
+                place = "data.forwardedParameters.toolChoiceFunctionName"
+                raise CallerError(f"{place}: there is no such action among those offered.", param=place)
+            return ToolChoice("named", given.tool_choice_function_name)
+        case _:
+            return ToolChoice()
+
+
+def settings(given: Parameters) -> Settings:
+    tokens = given.max_tokens
+    if tokens is not None and not 1 <= tokens <= 1e9:
+        place = "data.forwardedParameters.maxTokens"
+        raise CallerError(f"{place}: expected a number from 1 on.", param=place)
+    return Settings(
+        temperature=given.temperature,
+        max_tokens=None if tokens is None else int(tokens),
+        stop=tuple(given.stop or ()),
+    )
+
+
+def state(data: Data, agent: str) -> Any:
+    """The state that the page has of the agent; what is no JSON is no state."""
+    listed = [*(data.agent_states or ()), *([data.agent_state] if data.agent_state else ())]
+    found = next((item.state for item in reversed(listed) if item.agent_name == agent), None)
+    return None if found is None else decoded(found)
+
+
+def decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def answered(event: MetaEvent) -> Answer | None:
+    """A person's answer. The client gives our question back as it was, and in it the id."""
+    asked = decoded(event.value)
+    if event.response is None or not isinstance(asked, dict) or not isinstance(asked.get("id"), str):
+        return None
+    answer = Answer(asked["id"], text=event.response)
+    if asked.get("kind") == "ask":
+        return answer
+    value = decoded(event.response)
+    # A component resolves with a value; one that only has an input resolves with words.
+    if isinstance(value, dict | list | bool):
+        return replace(answer, payload=value, text=None)
+    return answer

@@ -1,0 +1,61 @@
+"""One URL for every generation of CopilotKit's clients: a body with a `query` is GraphQL (1.0 … 1.10.6), one
+with a `method` is the single endpoint (1.50 and later)."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from rightseat.door import Door, Host, Request, Route, decode, whole
+from rightseat.doors.copilotkit import agui, agui_threads
+from rightseat.doors.copilotkit.answer import CLIENT, answer
+from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
+from rightseat.doors.copilotkit.page import HEADERS, PAGE
+from rightseat.doors.copilotkit.probes import PROBES
+from rightseat.doors.copilotkit.wire import Posted
+from rightseat.errors import CallerError, MethodNotAllowed, RightseatError
+from rightseat.pump import Reply
+
+PATH = "/copilotkit"
+BATCH = "Several requests in one body are not taken. Send them one by one."
+
+
+def post(request: Request, host: Host) -> Reply:
+    if request.body.lstrip()[:1] == b"[":
+        raise CallerError(BATCH)
+    posted = decode(request.body, Posted)
+    if posted.query is not UNSET:
+        return answer(posted, request, host)
+    if posted.method is not UNSET:
+        return agui.single(request, host)
+    raise CallerError("Send a GraphQL request with a `query`, or a `method`.", param="method")
+
+
+def get(request: Request, host: Host) -> Reply:
+    """A query in the address; for a browser, where people may look around, a page to write one."""
+    if "query" in request.query:
+        variables = msgspec.Raw(request.query.get("variables", "").encode())
+        name = request.query.get("operationName")
+        return answer(Posted(request.query["query"], name, variables), request, host)
+    if request.introspection and "text/html" in request.headers.get("accept", ""):
+        return whole(200, PAGE, *HEADERS, kind=b"text/html; charset=utf-8")
+    raise MethodNotAllowed("Send a POST with a `query`.", allow="POST")
+
+
+def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
+    return refuse_graphql(error) if CLIENT in headers else refuse(error)
+
+
+door = Door(
+    name="copilotkit",
+    routes=(
+        Route("POST", PATH, post, body=Posted, summary="CopilotKit's runtime"),
+        Route("GET", PATH, get, summary="A GraphQL query"),
+        *agui.ROUTES,
+        *agui_threads.ROUTES,
+    ),
+    refuse=refuse,
+    refuse_as=refuse_as,
+    hint=lambda base: f'<CopilotKit runtimeUrl="{base}{PATH}">',
+    probes=PROBES,
+)

@@ -1,0 +1,79 @@
+"""The schema with its resolvers. What they need of a request is in the context."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Protocol
+
+from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema
+from graphql.type import GraphQLDeferDirective, GraphQLObjectType, GraphQLStreamDirective
+
+from rightseat.door import Host
+from rightseat.doors.copilotkit.failures import extensions
+from rightseat.doors.copilotkit.read import no_agent
+from rightseat.doors.copilotkit.sdl import SDL
+from rightseat.errors import CallerError, RightseatError
+
+
+class Room(Protocol):
+    """The context of one request."""
+
+    @property
+    def host(self) -> Host: ...
+
+    def begin(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Start the run; what its answer is made of."""
+        ...
+
+
+@functools.cache
+def schema() -> GraphQLSchema:
+    plain = build_schema(SDL)
+    options = plain.to_kwargs()
+    options["directives"] = (*options["directives"], GraphQLDeferDirective, GraphQLStreamDirective)
+    made = GraphQLSchema(**options)
+    resolve(made.query_type, "hello", lambda _, info: "Hello World")
+    resolve(made.query_type, "availableAgents", available_agents)
+    resolve(made.query_type, "loadAgentState", load_agent_state)
+    resolve(made.mutation_type, "generateCopilotResponse", generate)
+    return made
+
+
+def resolve(kind: GraphQLObjectType | None, field: str, resolver: Any) -> None:
+    assert kind is not None
+    kind.fields[field].resolve = resolver
+
+
+def generate(
+    _: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any], properties: dict[str, Any] | None = None
+) -> Any:
+    try:
+        return info.context.begin(data)
+    except RightseatError as error:
+        raise told(error) from error
+
+
+def available_agents(_: Any, info: GraphQLResolveInfo[Room]) -> Any:
+    host = info.context.host
+    found = []
+    for name in host.responders:
+        about = host.assistants.get(name)
+        words = (about.description or about.title) if about else ""
+        found.append({"id": name, "name": name, "description": words})
+    return {"agents": found}
+
+
+def load_agent_state(_: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any]) -> Any:
+    """Runs of this door end with their request, so no thread has a state that is kept."""
+    host = info.context.host
+    if data["agentName"] not in host.responders:
+        error = no_agent(data["agentName"], host)
+        raise told(error) from error
+    if len(data["threadId"]) > 200:
+        long = CallerError("data.threadId: at most 200 characters.", param="data.threadId")
+        raise told(long) from long
+    return {"threadId": data["threadId"], "threadExists": False, "state": "{}", "messages": "[]"}
+
+
+def told(error: RightseatError) -> GraphQLError:
+    return GraphQLError(error.message, extensions=extensions(error))

@@ -1,0 +1,271 @@
+"""One stream of events as the growing lists of this wire: messages, their chunks and statuses, meta events.
+
+What is told is the same whoever writes it down: frames (`frames.py`) or graphql-core's lists (`board.py`).
+A call stands directly before its result, as clients expect it, so a later call waits for an earlier result.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from rightseat.doors.copilotkit.failures import details
+from rightseat.doors.copilotkit.read import Asked, decoded
+from rightseat.doors.copilotkit.states import AgentStates
+from rightseat.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Event,
+    Interrupt,
+    ReasoningEnd,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StateDelta,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+
+encode = msgspec.json.Encoder().encode
+CallEvent = CallStart | CallArgs | CallEnd | CallResult
+Status = dict[str, Any]
+
+PENDING: Status = {"__typename": "PendingMessageStatus", "code": "Pending"}
+SUCCESS: Status = {"__typename": "SuccessMessageStatus", "code": "Success"}
+FAILED: Status = {
+    "__typename": "FailedMessageStatus",
+    "code": "Failed",
+    "reason": "Error streaming message content",
+}
+DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success"}
+CUT = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
+# What the peer's runtime calls these.
+CODES = {
+    "tool_failed": "HANDLER_ERROR",
+    "invalid_json": "INVALID_ARGUMENTS",
+    "invalid_arguments": "INVALID_ARGUMENTS",
+}
+
+
+class Sink(Protocol):
+    def message(self, kind: str, fields: dict[str, Any]) -> int:
+        """A new message; its number in the list."""
+        ...
+
+    def chunk(self, number: int, text: str) -> None: ...
+    def status(self, number: int, status: Status) -> None: ...
+    def meta(self, fields: dict[str, Any]) -> None: ...
+    def end(self, status: Status) -> None: ...
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Story:
+    def __init__(self, asked: Asked, sink: Sink, clock: Callable[[], str] = now) -> None:
+        self.asked = asked
+        self.sink = sink
+        self.clock = clock
+        self.texts: dict[str, int] = {}
+        self.ended: list[int] = []
+        """Texts that are over but not yet said to be: a failure ends them too, and they are failed then."""
+        self.waiting: dict[str, list[CallEvent]] = {}
+        """Calls without a result yet, in their order; the first is told as it comes, the others are held."""
+        self.calls: dict[str, tuple[int, CallStart]] = {}
+        self.questions: list[Interrupt] = []
+        self.states = AgentStates(asked)
+
+    def write(self, event: Event) -> None:
+        match event:
+            case TextDelta(id, text):
+                if text:
+                    self.sink.chunk(self.texts[id], text)
+            case TextEnd(id):
+                self.ended.append(self.texts.pop(id))
+            case ReasoningEnd():
+                pass
+            case RunFailed():
+                self.fail(event)
+            case _:
+                self.settle(SUCCESS)
+                self.happen(event)
+
+    def happen(self, event: Event) -> None:
+        match event:
+            case TextStart(id):
+                self.texts[id] = self.sink.message("TextMessageOutput", self.text(id))
+            case CallStart() | CallArgs() | CallEnd() | CallResult():
+                self.queue(event)
+            case Interrupt():
+                self.questions.append(event)
+            case StateSnapshot() | StateDelta() | StepStart() | StepEnd() | RunStarted():
+                if self.states.see(event):
+                    self.tell_state()
+            case RunFinished():
+                self.finish(event)
+            case _:
+                pass  # this wire has no word for the others
+
+    def settle(self, status: Status) -> None:
+        for number in self.ended:
+            self.sink.status(number, status)
+        self.ended.clear()
+
+    # Calls.
+
+    def queue(self, event: CallEvent) -> None:
+        if isinstance(event, CallStart):
+            self.waiting[event.id] = []
+        elif event.id not in self.waiting:
+            self.tell(event)  # the result of a call that an earlier answer showed
+            return
+        if event.id != next(iter(self.waiting)):
+            self.waiting[event.id].append(event)
+            return
+        self.tell(event)
+        while self.over(event):
+            del self.waiting[event.id]
+            if not self.waiting:
+                return
+            held = self.release(next(iter(self.waiting)))
+            if held is None:
+                return
+            event = held
+
+    def over(self, event: CallEvent) -> bool:
+        """Whether nothing more comes for its call in this answer."""
+        if isinstance(event, CallEnd):
+            return event.id in self.calls and self.calls[event.id][1].client
+        return isinstance(event, CallResult)
+
+    def release(self, id: str) -> CallEvent | None:
+        """Tell what was held of a call; the last of it."""
+        held, self.waiting[id] = self.waiting[id], []
+        for event in held:
+            self.tell(event)
+        return held[-1] if held else None
+
+    def tell(self, event: CallEvent) -> None:
+        match event:
+            case CallStart(id, name, message):
+                fields = {"id": id, "createdAt": self.clock(), "name": name, "scope": None}
+                fields["parentMessageId"] = message
+                self.calls[id] = self.sink.message("ActionExecutionMessageOutput", fields), event
+            case CallArgs(id, json):
+                if json:
+                    self.sink.chunk(self.calls[id][0], json)
+            case CallEnd(id):
+                number, start = self.calls[id]
+                self.sink.status(number, SUCCESS)
+                # Kept only while a result may come, which names it.
+                self.calls[id] = -1, start
+            case CallResult(id):
+                self.result(event)
+
+    def result(self, event: CallResult) -> None:
+        _, start = self.calls.pop(event.id, (0, None))
+        name = start.name if start else self.asked.names.get(event.id, "")
+        fields = {
+            "id": f"result-{event.id}",
+            "createdAt": self.clock(),
+            "actionExecutionId": event.id,
+            "actionName": name,
+            "result": encoded(event),
+        }
+        self.sink.status(self.sink.message("ResultMessageOutput", fields), SUCCESS)
+
+    def flush(self) -> bool:
+        """Tell what is held still; whether a call was cut: it stays pending, so that no client runs it."""
+        for id in list(self.waiting):
+            self.release(id)
+        cut = [number for number, _ in self.calls.values() if number >= 0]
+        for number in cut:
+            self.sink.status(number, PENDING)
+        return bool(cut)
+
+    # Questions, state and ends.
+
+    def ask(self) -> None:
+        if self.questions and self.asked.brought:
+            # The client runs its calls again, and without end, if nothing was said after their results.
+            self.say(self.questions[0].id, "\n\n".join(item.message for item in self.questions))
+        for item in self.questions:
+            self.sink.meta(question(item))
+
+    def say(self, id: str, words: str) -> None:
+        """`id` is of the run, so that the engine knows these words for its own when they are posted."""
+        number = self.sink.message("TextMessageOutput", self.text(id))
+        self.sink.chunk(number, words)
+        self.sink.status(number, SUCCESS)
+
+    def text(self, id: str) -> dict[str, Any]:
+        return {"id": id, "createdAt": self.clock(), "role": "assistant", "parentMessageId": None}
+
+    def tell_state(self) -> None:
+        fields = {"id": f"ck-{uuid.uuid4()}", "createdAt": self.clock(), **self.states.fields()}
+        self.sink.status(self.sink.message("AgentStateMessageOutput", fields), SUCCESS)
+
+    def finish(self, event: RunFinished) -> None:
+        cut = self.flush()
+        # With calls of its own to run the client posts again at once, and is asked then.
+        if not event.pending:
+            self.ask()
+        # An agent that waits for the page or the person is not done: the client comes back to it.
+        if event.reason not in ("calls", "interrupt") and self.states.close():
+            self.tell_state()
+        self.sink.end(failed(RunFailed(event.reason, CUT, fault="upstream")) if cut else DONE)
+
+    def fail(self, event: RunFailed) -> None:
+        self.ended += self.texts.values()
+        self.settle(FAILED)
+        self.flush()
+        if self.states.close():
+            self.tell_state()
+        self.sink.end(failed(event))
+
+
+def failed(error: RunFailed) -> Status:
+    return {
+        "__typename": "FailedResponseStatus",
+        "code": "Failed",
+        "reason": "UNKNOWN_ERROR",
+        "details": details(error),
+    }
+
+
+def encoded(event: CallResult) -> str:
+    """A result as the clients take it apart again: an error has an empty result beside it."""
+    if not event.failed:
+        return event.content
+    told = decoded(event.content)
+    error = told.get("error") if isinstance(told, dict) else None
+    if not isinstance(error, dict):
+        error = {"code": "tool_failed", "message": event.content}
+    code = CODES.get(str(error.get("code")), error.get("code"))
+    return encode({"error": {**error, "code": code}, "result": ""}).decode()
+
+
+def question(event: Interrupt) -> dict[str, Any]:
+    """The client gives `value` back with the answer, so the id is in it."""
+    value: dict[str, Any] = {"id": event.id, "kind": event.kind, "message": event.message}
+    value["schema"] = event.schema
+    if event.call is not None:
+        value["call"] = event.call
+    return {
+        "__typename": "LangGraphInterruptEvent",
+        "type": "MetaEvent",
+        "name": "LangGraphInterruptEvent",
+        "value": encode(value).decode(),
+        "response": None,
+    }

@@ -1,0 +1,78 @@
+"""What a turn stopped for, which question waits, what server tools gave: for a time, and within a size."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from rightseat.turn import Owner
+
+Kind = Literal["continuation", "question", "result"]
+
+
+class Shelves:
+    """All its methods run in the database's own thread."""
+
+    def __init__(
+        self, database: sqlite3.Connection, capacity: int, lifetime: float, clock: Callable[[], float]
+    ) -> None:
+        self.database = database
+        self.capacity = capacity
+        self.lifetime = lifetime
+        self.clock = clock
+        self.number = 0
+        self.weights: dict[str, int] = {}
+        self.count()
+
+    def count(self) -> None:
+        """What is there: at the start, and after a change that was taken back."""
+        (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
+        totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
+        self.weights = dict(totals.fetchall())
+
+    def put(self, kind: Kind, owner: Owner, key: str, body: bytes) -> None:
+        now = self.clock()
+        self.drop(kind, owner, key)
+        self.number += 1
+        row = (kind, owner.name, key, now + self.lifetime, len(body), self.number, body)
+        self.database.execute(
+            "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        self.weights[kind] = self.weights.get(kind, 0) + len(body)
+        self.tidy(kind, now)
+
+    def tidy(self, kind: Kind, now: float) -> None:
+        """What came first goes: when it is over its time, or when the shelf is over its weight."""
+        oldest = "SELECT owner, key, expires FROM kept WHERE kind = ? ORDER BY number LIMIT 1"
+        while found := self.database.execute(oldest, (kind,)).fetchone():
+            owner, key, expires = found
+            if self.weights[kind] <= self.capacity and expires >= now:
+                return
+            self.drop(kind, Owner(owner), key)
+
+    def drop(self, kind: Kind, owner: Owner, key: str) -> None:
+        where = (owner.name, kind, key)
+        found = self.database.execute(
+            "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?", where
+        ).fetchone()
+        if found:
+            self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
+            self.weights[kind] -= found[0]
+
+    def get(self, kind: Kind, owner: Owner, key: str) -> bytes | None:
+        found = self.database.execute(
+            "SELECT body FROM kept WHERE owner = ? AND kind = ? AND key = ? AND expires >= ?",
+            (owner.name, kind, key, self.clock()),
+        ).fetchone()
+        return found[0] if found else None
+
+    def pop(self, kind: Kind, owner: Owner, key: str) -> bytes | None:
+        body = self.get(kind, owner, key)
+        self.drop(kind, owner, key)
+        return body
+
+    def every(self, kind: Kind, owner: Owner, keys: Iterable[str]) -> dict[str, bytes]:
+        found = ((key, self.get(kind, owner, key)) for key in keys)
+        return {key: body for key, body in found if body is not None}

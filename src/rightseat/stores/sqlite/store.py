@@ -1,0 +1,217 @@
+"""One file, one thread that touches it. Deltas are written four times a second, everything else at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
+from rightseat.errors import StoreFailed
+from rightseat.journal import Entry, Keep, Numbered, Thread, is_delta
+from rightseat.stores.sqlite.lock import Lock
+from rightseat.stores.sqlite.schema import opened
+from rightseat.stores.sqlite.shelves import Shelves
+from rightseat.stores.sqlite.threads import Threads, Written
+from rightseat.turn import Owner
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+FILE = "rightseat.db"
+EVERY = 0.25
+# Entries that wait for a disk which takes nothing; what comes after them is not kept.
+MOST_WAITING = 20_000
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_continuation = msgspec.json.Decoder(Continuation)
+_bound = msgspec.json.Decoder(Bound)
+
+
+class SQLite:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        capacity: int = 256 << 20,
+        lifetime: float = LIFETIME,
+        clock: Callable[[], float] = time.time,
+        keep: Keep = Keep(),
+    ) -> None:
+        self.lock = Lock(folder)
+        with ExitStack() as unless_opened:
+            unless_opened.callback(self.lock.close)
+            self.database = opened(folder / FILE)
+            unless_opened.callback(self.database.close)
+            self.shelves = Shelves(self.database, capacity, lifetime, clock)
+            self.pages = Threads(self.database, keep, clock)
+            self.recovered = self.transact(self.pages.recover)
+            unless_opened.pop_all()
+        self.executor = ThreadPoolExecutor(1, thread_name_prefix="rightseat-store")
+        self.fresh: list[Written] = []
+        """Not yet handed to the thread."""
+        self.timer: asyncio.TimerHandle | None = None
+        self.waiting: list[Written] = []
+        """The thread's own: what the disk would not take."""
+
+    # The thread
+
+    def transact(self, job: Callable[[], T]) -> T:
+        self.database.execute("BEGIN IMMEDIATE")
+        with self.database:
+            return job()
+
+    def work(self, job: Callable[[], T]) -> T:
+        try:
+            return self.transact(job)
+        except sqlite3.Error as error:
+            self.shelves.count()
+            self.pages.count()
+            log.error("the store failed: %s", error)
+            raise StoreFailed("What must be kept cannot be: the store failed. Its log says why.") from error
+
+    async def do(self, job: Callable[[], T]) -> T:
+        """In the thread, after all that was appended before, in a transaction of its own."""
+        self.send()
+        return await self.run(lambda: self.work(job))
+
+    async def run(self, job: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.executor, job)
+
+    def send(self) -> None:
+        """Hand over what is fresh."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if self.fresh:
+            written, self.fresh = self.fresh, []
+            self.executor.submit(self.write, written).add_done_callback(report)
+
+    def write(self, written: list[Written]) -> None:
+        batch = [*self.waiting, *written][:MOST_WAITING]
+        try:
+            self.transact(lambda: self.pages.write(batch))
+        except sqlite3.Error as error:
+            log.error("%d entries of threads wait to be kept: %s", len(batch), error)
+            self.waiting = batch
+        else:
+            self.waiting = []
+
+    # Continuations, questions, results
+
+    async def save(self, continuation: Continuation) -> None:
+        owner, ticket, body = continuation.owner, continuation.ticket, _encode(continuation)
+        await self.do(lambda: self.shelves.put("continuation", owner, ticket, body))
+
+    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
+        return read(await self.do(lambda: self.shelves.pop("continuation", owner, ticket)), _continuation)
+
+    async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None:
+        body = _encode(bound)
+        await self.do(lambda: self.shelves.put("question", owner, conversation, body))
+
+    async def release(self, owner: Owner, conversation: str) -> Bound | None:
+        return read(await self.do(lambda: self.shelves.pop("question", owner, conversation)), _bound)
+
+    async def remember(self, owner: Owner, results: dict[str, str]) -> None:
+        bodies = {call: text.encode("utf-8", "surrogatepass") for call, text in results.items()}
+
+        def put() -> None:
+            for call, body in bodies.items():
+                self.shelves.put("result", owner, call, body)
+
+        await self.do(put)
+
+    async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
+        if not call_ids:
+            return {}
+        found = await self.do(lambda: self.shelves.every("result", owner, call_ids))
+        return {call: body.decode("utf-8", "surrogatepass") for call, body in found.items()}
+
+    # Threads
+
+    def keeps(self, owner: Owner, thread: str) -> bool:
+        return (owner.name, thread) in self.pages.keys
+
+    async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+        return await self.do(lambda: self.pages.begin((owner.name, thread), run, assistant, name))
+
+    def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
+        key = (owner.name, thread)
+        for number, entry in enumerate(entries, first):
+            self.fresh.append((key, number, entry))
+        if not is_delta(entries[-1]):
+            self.send()
+        elif self.timer is None:
+            self.timer = asyncio.get_running_loop().call_later(EVERY, self.send)
+
+    async def read(
+        self, owner: Owner, thread: str, after: int = 0, until: int | None = None
+    ) -> list[Numbered]:
+        return await self.do(lambda: self.pages.read((owner.name, thread), after, until))
+
+    async def opening(self, owner: Owner, thread: str, number: int) -> int:
+        return await self.do(lambda: self.pages.opening((owner.name, thread), number))
+
+    async def find(self, owner: Owner, thread: str) -> Thread | None:
+        return await self.do(lambda: self.pages.find((owner.name, thread)))
+
+    async def threads(
+        self,
+        owner: Owner,
+        *,
+        assistant: str | None = None,
+        archived: bool = False,
+        limit: int = 100,
+        skip: int = 0,
+    ) -> list[Thread]:
+        return await self.do(lambda: self.pages.every(owner.name, assistant, archived, limit, skip))
+
+    async def change(
+        self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
+    ) -> Thread | None:
+        return await self.do(lambda: self.pages.change((owner.name, thread), name, archived))
+
+    async def delete(self, owner: Owner, thread: str) -> bool:
+        key = (owner.name, thread)
+
+        def delete() -> bool:
+            calls, tickets = theirs(self.pages.entries(key))
+            for call in calls:
+                self.shelves.drop("result", owner, call)
+            for ticket in tickets:
+                self.shelves.drop("continuation", owner, ticket)
+            return self.pages.delete(key)
+
+        gone = await self.do(delete)
+        # What was deleted is then nowhere, not in the log of changes either.
+        await self.run(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        return gone
+
+    async def close(self) -> None:
+        self.send()
+        await self.run(self.database.close)
+        self.executor.shutdown()
+        self.lock.close()
+
+
+def read(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """What was kept; what somebody changed by hand is as good as gone."""
+    if body is None:
+        return None
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        log.warning("something that was kept cannot be read and is left out")
+        return None
+
+
+def report(done: Future[None]) -> None:
+    if (error := done.exception()) is not None:
+        log.error("entries of threads were not kept", exc_info=error)

@@ -1,0 +1,254 @@
+"""Threads, their entries and their leases as rows. All methods run in the database's own thread."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+
+from rightseat.assemble import Opened
+from rightseat.errors import Conflict
+from rightseat.journal import PAGE_BYTES, RESTARTED, Entry, Keep, Numbered, Posted, Row, Thread, ends, rows
+
+log = logging.getLogger(__name__)
+BUSY = "Thread already running. Wait for its answer or stop it."
+DAY = 86400.0
+Key = tuple[str, str]
+Written = tuple[Key, int, Entry]
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_entry = msgspec.json.Decoder(Entry)
+_cuts = msgspec.json.Decoder(tuple[int, ...])
+
+
+class Threads:
+    def __init__(self, database: sqlite3.Connection, keep: Keep, clock: Callable[[], float]) -> None:
+        self.database = database
+        self.keep = keep
+        self.clock = clock
+        self.process = f"{socket.gethostname()}:{os.getpid()}"
+        self.keys: set[Key] = set()
+        """Read by other threads: a set's look-up is one step."""
+        self.count()
+        began = database.execute(
+            "INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock())
+        )
+        self.epoch = began.lastrowid
+
+    def count(self) -> None:
+        """What is there: at the start, and after a change that was taken back."""
+        self.keys = set(self.database.execute("SELECT owner, id FROM threads"))
+
+    def begin(self, key: Key, run: str, assistant: str, name: str) -> int:
+        now = self.clock()
+        held = self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone()
+        if held:
+            raise Conflict(BUSY)
+        self.database.execute(
+            "INSERT INTO threads (owner, id, name, assistant, created, updated) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated",
+            (*key, name, assistant, now, now),
+        )
+        self.database.execute("UPDATE threads SET runs = runs + 1 WHERE owner = ? AND id = ?", key)
+        self.database.execute(
+            "INSERT INTO leases (owner, thread, run, process, epoch, beat) VALUES (?, ?, ?, ?, ?, ?)",
+            (*key, run, self.process, self.epoch, now),
+        )
+        self.keys.add(key)
+        self.shorten(key)
+        self.tidy(key[0])
+        last, _ = self.state(key)
+        return last
+
+    def state(self, key: Key) -> tuple[int, int]:
+        """The thread's last number, and its run's."""
+        found = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
+        last, runs = found.fetchone()
+        return last, runs
+
+    def write(self, written: Iterable[Written]) -> None:
+        for key, group in groupby(written, key=itemgetter(0)):
+            # A thread that was deleted meanwhile stays so.
+            if key in self.keys:
+                self.extend(key, [(number, entry) for _, number, entry in group])
+
+    def extend(self, key: Key, numbered: Sequence[Numbered]) -> None:
+        last, run = self.state(key)
+        now = self.clock()
+        made = []
+        for row in rows(numbered):
+            body = encoded(row.entry)
+            if body is not None:
+                made.append((*key, row.first, row.last, run, _encode(row.cuts), body))
+        self.database.executemany(
+            "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            made,
+        )
+        size = sum(len(body) for *_, body in made)
+        self.database.execute(
+            "UPDATE threads SET last = ?, size = size + ?, updated = ? WHERE owner = ? AND id = ?",
+            (max(last, numbered[-1][0]), size, now, *key),
+        )
+        if any(ends(entry) for _, entry in numbered):
+            self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
+        else:
+            self.database.execute("UPDATE leases SET beat = ? WHERE owner = ? AND thread = ?", (now, *key))
+
+    def read(self, key: Key, after: int, until: int | None) -> list[Numbered]:
+        found: list[Numbered] = []
+        size = 0
+        selected = self.database.execute(
+            "SELECT first, last, cuts, body FROM entries WHERE owner = ? AND thread = ? AND last > ? "
+            "ORDER BY last",
+            (*key, after),
+        )
+        for first, last, cuts, body in selected:
+            row = decoded(first, last, cuts, body)
+            numbered = row.between(after, until) if row else None
+            if (until is not None and first > until) or size >= PAGE_BYTES:
+                break
+            if numbered is not None:
+                found.append(numbered)
+            size += len(body)
+        return found
+
+    def opening(self, key: Key, number: int) -> int:
+        (first,) = self.database.execute(
+            "SELECT MIN(first) FROM entries WHERE owner = ? AND thread = ? AND run = (SELECT run FROM "
+            "entries WHERE owner = ? AND thread = ? AND first <= ? ORDER BY last DESC LIMIT 1)",
+            (*key, *key, number),
+        ).fetchone()
+        return first - 1 if first else 0
+
+    def find(self, key: Key) -> Thread | None:
+        found = self.database.execute(
+            "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
+            "WHERE owner = ? AND id = ?",
+            key,
+        ).fetchone()
+        return thread(found) if found else None
+
+    def every(self, owner: str, assistant: str | None, archived: bool, limit: int, skip: int) -> list[Thread]:
+        found = self.database.execute(
+            "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
+            "WHERE owner = ? AND (? OR NOT archived) AND (? IS NULL OR assistant = ?) "
+            "ORDER BY updated DESC, id LIMIT ? OFFSET ?",
+            (owner, archived, assistant, assistant, limit, skip),
+        )
+        return [thread(row) for row in found]
+
+    def change(self, key: Key, name: str | None, archived: bool | None) -> Thread | None:
+        self.database.execute(
+            "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived) "
+            "WHERE owner = ? AND id = ?",
+            (name, archived, *key),
+        )
+        return self.find(key)
+
+    def entries(self, key: Key, run: int | None = None) -> list[Entry]:
+        """All of a thread, or of one of its runs."""
+        found = self.database.execute(
+            "SELECT first, last, cuts, body FROM entries "
+            "WHERE owner = ? AND thread = ? AND (? IS NULL OR run = ?) ORDER BY last",
+            (*key, run, run),
+        )
+        return [row.entry for line in found if (row := decoded(*line))]
+
+    def delete(self, key: Key) -> bool:
+        self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ?", key)
+        self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
+        gone = self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
+        self.keys.discard(key)
+        return gone.rowcount > 0
+
+    def shorten(self, key: Key) -> None:
+        """The oldest runs go when a thread is over its size; the newest stays whatever it weighs."""
+        found = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key)
+        (size,) = found.fetchone()
+        if size <= self.keep.thread_bytes:
+            return
+        weights = self.database.execute(
+            "SELECT run, SUM(LENGTH(body)) FROM entries WHERE owner = ? AND thread = ? "
+            "GROUP BY run ORDER BY run",
+            key,
+        ).fetchall()
+        for run, weight in weights[:-1]:
+            if size <= self.keep.thread_bytes:
+                break
+            self.database.execute(
+                "DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
+            )
+            size -= weight
+        self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
+
+    def tidy(self, owner: str) -> None:
+        """Forget what was used longest ago: beyond its days, an owner's number, and the size of all."""
+        if self.keep.days:
+            since = self.clock() - self.keep.days * DAY
+            self.forget(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
+        counted = self.database.execute("SELECT COUNT(*) FROM threads WHERE owner = ?", (owner,))
+        over = counted.fetchone()[0] - self.keep.threads
+        oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"
+        self.forget(self.database.execute(oldest, (owner, max(0, over))))
+        oldest = "SELECT owner, id FROM idle ORDER BY updated LIMIT 1"
+        while self.size() > self.keep.bytes and self.forget(self.database.execute(oldest)):
+            pass
+
+    def size(self) -> int:
+        (size,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
+        return int(size)
+
+    def forget(self, found: Iterable[Key]) -> int:
+        return sum(self.delete(key) for key in list(found))
+
+    def recover(self) -> int:
+        """End the runs of processes that are no more: this one has the folder for itself."""
+        dead = self.database.execute("SELECT owner, thread FROM leases WHERE epoch <> ?", (self.epoch,))
+        keys = dead.fetchall()
+        for key in keys:
+            last, run = self.state(key)
+            opened = Opened()
+            for entry in self.entries(key, run):
+                if not isinstance(entry, Posted):
+                    opened.see(entry)
+            self.extend(key, list(enumerate([*opened.ends(), RESTARTED], last + 1)))
+        return len(keys)
+
+
+def thread(row: tuple[str, str, str, float, float, int, int, int, str]) -> Thread:
+    id, name, assistant, created, updated, last, size, archived, run = row
+    return Thread(
+        id=id,
+        name=name,
+        assistant=assistant,
+        created=created,
+        updated=updated,
+        last=last,
+        size=size,
+        archived=bool(archived),
+        run=run,
+    )
+
+
+def encoded(entry: Entry) -> bytes | None:
+    """None for what JSON cannot say, such as half a surrogate pair: the rest of the thread is kept."""
+    try:
+        return _encode(entry)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        log.warning("a %s of a thread cannot be kept: it is not JSON", type(entry).__name__)
+        return None
+
+
+def decoded(first: int, last: int, cuts: bytes, body: bytes) -> Row | None:
+    """None for a row that somebody changed by hand."""
+    try:
+        return Row(first, last, _entry.decode(body), _cuts.decode(cuts))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        log.warning("an entry of a thread cannot be read and is left out")
+        return None

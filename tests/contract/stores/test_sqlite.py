@@ -1,0 +1,274 @@
+"""What only the file has: it outlives a process, however that ends, and has one at a time."""
+
+import asyncio
+import os
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from rightseat.continuation import Bound
+from rightseat.errors import ConfigError, StoreFailed
+from rightseat.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
+from rightseat.journal import RESTARTED, Entry, Posted
+from rightseat.messages import said
+from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite.schema import STEPS, opened
+from rightseat.stores.sqlite.store import EVERY, FILE
+from rightseat.turn import Owner
+
+ME = Owner("me")
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from rightseat.events import RunStarted, TextDelta, TextStart
+from rightseat.stores.sqlite import SQLite
+from rightseat.turn import Owner
+
+async def main():
+    store = SQLite(Path(sys.argv[1]))
+    before = await store.begin(Owner("me"), "t", "r", assistant="a", name="n")
+    store.append(Owner("me"), "t", before + 1, [RunStarted("t", "r"), TextStart("m")])
+    for number in range(100):
+        store.append(Owner("me"), "t", before + 3 + number, [TextDelta("m", f"{number} ")])
+    await store.read(Owner("me"), "t")
+    print("said", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@asynccontextmanager
+async def another(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process in the middle of a run."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHILD, str(folder), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        assert await process.stdout.readline() == b"said\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def entries(store: SQLite, thread: str = "t") -> list[Entry]:
+    return [entry for _, entry in await store.read(ME, thread)]
+
+
+async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
+    said_: list[Entry] = [Posted((said("user", "hi", id="1"),)), RunStarted("t", "r"), RunFinished("stop")]
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="a", name="hi")
+    store.append(ME, "t", 1, said_)
+    store.append(ME, "t", 4, [TextDelta("m", "not yet written")])
+    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
+    await store.remember(ME, {"c": "7"})
+    await store.close()
+    store = SQLite(tmp_path)
+    assert await entries(store) == [*said_, TextDelta("m", "not yet written")]
+    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
+    assert await store.recall(ME, ["c"]) == {"c": "7"}
+    assert store.keeps(ME, "t")
+    assert store.recovered == 0
+    await store.close()
+
+
+@pytest.mark.process
+async def test_the_second_process_is_told_who_is_the_first(tmp_path: Path) -> None:
+    async with another(tmp_path) as process:
+        with pytest.raises(ConfigError, match=rf"pid {process.pid}\)") as found:
+            SQLite(tmp_path)
+    assert "RIGHTSEAT_DATA" in found.value.message
+    store = SQLite(tmp_path)
+    await store.close()
+
+
+async def test_nor_may_one_process_have_it_twice(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    with pytest.raises(ConfigError, match=f"pid {os.getpid()}"):
+        SQLite(tmp_path)
+    await store.close()
+    store = SQLite(tmp_path)
+    await store.close()
+
+
+@pytest.mark.process
+async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path) -> None:
+    async with another(tmp_path) as process:
+        process.kill()
+        await process.wait()
+        store = SQLite(tmp_path)
+        assert store.recovered == 1
+        whole = await entries(store)
+        text = "".join(entry.text for entry in whole if isinstance(entry, TextDelta))
+        assert text == "".join(f"{number} " for number in range(100))
+        assert whole[-2:] == [TextEnd("m"), RESTARTED]
+        thread = await store.find(ME, "t")
+        assert thread is not None
+        assert thread.run == ""
+        assert await store.begin(ME, "t", "r2", assistant="a", name="n") == 104
+        await store.close()
+
+
+async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    await store.begin(ME, "whole", "r", assistant="", name="")
+    store.append(ME, "whole", 1, [RunStarted("whole", "r"), RunFinished("stop")])
+    await store.begin(ME, "t", "r1", assistant="", name="")
+    store.append(ME, "t", 1, [TextStart("old"), RunFailed("x", "y")])
+    await store.begin(ME, "t", "r2", assistant="", name="")
+    store.append(ME, "t", 3, [TextStart("m"), CallStart("c", "f", "m")])
+    await store.close()
+    for recovered in (1, 0):
+        store = SQLite(tmp_path)
+        assert store.recovered == recovered
+        assert (await entries(store))[2:] == [
+            TextStart("m"),
+            CallStart("c", "f", "m"),
+            TextEnd("m"),
+            RESTARTED,
+        ]
+        assert len(await entries(store, "whole")) == 2
+        await store.close()
+
+
+async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
+    def written() -> int:
+        with closing(sqlite3.connect(tmp_path / FILE)) as other:
+            found: int = other.execute("SELECT COALESCE(MAX(last), 0) FROM entries").fetchone()[0]
+            return found
+
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="", name="")
+    store.append(ME, "t", 1, [TextDelta("m", "a")])
+    store.append(ME, "t", 2, [TextDelta("m", "b")])
+    # Nothing has been handed over: the timer is what brings it there.
+    assert len(store.fresh) == 2
+    handed = asyncio.Event()
+    asyncio.get_running_loop().call_later(EVERY, handed.set)
+    await handed.wait()
+    assert store.fresh == []
+    await store.run(lambda: None)
+    assert written() == 2
+    store.append(ME, "t", 3, [TextDelta("m", "c")])
+    store.append(ME, "t", 4, [TextEnd("m")])
+    assert store.fresh == []
+    await store.run(lambda: None)
+    assert written() == 4
+    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+        assert other.execute("SELECT COUNT(*) FROM entries").fetchone() == (3,)
+    await store.close()
+
+
+async def test_an_older_file_is_copied_and_brought_forward(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    first = "CREATE TABLE a (x); INSERT INTO a VALUES (7); PRAGMA user_version = 1;"
+    second = "ALTER TABLE a ADD COLUMN y DEFAULT 8; PRAGMA user_version = 2;"
+    opened(path, (first,)).close()
+    assert not (tmp_path / "x.db.v1.bak").exists()
+    with closing(opened(path, (first, second))) as database:
+        assert database.execute("SELECT x, y FROM a").fetchall() == [(7, 8)]
+    with closing(sqlite3.connect(tmp_path / "x.db.v1.bak")) as copy:
+        assert copy.execute("SELECT * FROM a").fetchall() == [(7,)]
+        assert copy.execute("PRAGMA user_version").fetchone() == (1,)
+    with closing(opened(path, (first, second))) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+async def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    first = "CREATE TABLE a (x); PRAGMA user_version = 1;"
+    opened(path, (first,)).close()
+    with pytest.raises(ConfigError, match="no such table"):
+        opened(path, (first, "ALTER TABLE a ADD COLUMN y; ALTER TABLE b ADD COLUMN y;"))
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert len(database.execute("PRAGMA table_info(a)").fetchall()) == 1
+
+
+async def test_a_newer_file_is_not_touched(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    with pytest.raises(ConfigError, match="newer rightseat"):
+        SQLite(tmp_path)
+    with pytest.raises(ConfigError, match="newer rightseat"):
+        SQLite(tmp_path)
+
+
+async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"something else" * 1000)
+    with pytest.raises(ConfigError, match="move it away"):
+        SQLite(tmp_path)
+    assert (tmp_path / FILE).read_bytes().startswith(b"something else")
+
+
+async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"cannot be used.*RIGHTSEAT_DATA"):
+        SQLite(tmp_path / "file" / "below")
+
+
+async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="", name="")
+    store.append(ME, "t", 1, [RunStarted("t", "r"), TextStart("m"), RunFinished("stop")])
+    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("UPDATE entries SET body = ? WHERE last = 2", (b'{"type":"Popen"}',))
+        database.execute("UPDATE kept SET body = ?", (b"\xff[",))
+    store = SQLite(tmp_path)
+    assert await entries(store) == [RunStarted("t", "r"), RunFinished("stop")]
+    assert await store.release(ME, "k") is None
+    await store.close()
+
+
+async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written_later(
+    tmp_path: Path,
+) -> None:
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="", name="")
+    (pages,) = await store.run(lambda: store.database.execute("PRAGMA page_count").fetchone())
+    await store.run(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+    big = "x" * 50_000
+    store.append(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
+    with pytest.raises(StoreFailed):
+        await store.remember(ME, {"c": big})
+    assert await entries(store) == []
+    await store.run(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
+    store.append(ME, "t", 3, [RunFinished("stop")])
+    assert await entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
+    await store.remember(ME, {"c": big})
+    assert await store.recall(ME, ["c"]) == {"c": big}
+    await store.close()
+
+
+def holding(folder: Path, text: str) -> list[str]:
+    return [path.name for path in folder.iterdir() if text.encode() in path.read_bytes()]
+
+
+async def test_what_was_deleted_is_not_in_the_files(tmp_path: Path) -> None:
+    secret = "a canary in a thread"
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="", name=secret)
+    store.append(ME, "t", 1, [TextDelta("m", secret), RunFinished("stop")])
+    assert len(await entries(store)) == 2
+    assert holding(tmp_path, secret)
+    assert await store.delete(ME, "t")
+    assert not holding(tmp_path, secret)
+    await store.close()
+
+
+async def test_only_its_user_may_read_the_file(tmp_path: Path) -> None:
+    store = SQLite(tmp_path / "made")
+    assert (tmp_path / "made" / FILE).stat().st_mode & 0o077 == 0
+    assert (tmp_path / "made").stat().st_mode & 0o077 == 0
+    await store.close()

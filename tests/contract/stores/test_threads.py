@@ -1,0 +1,267 @@
+"""What every Journal keeps: threads as they were said, for their owner, from any number on, within a size."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.continuation import Continuation
+from rightseat.errors import Conflict
+from rightseat.events import (
+    CallArgs,
+    CallResult,
+    CallStart,
+    Custom,
+    Interrupt,
+    ReasoningDelta,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextEnd,
+)
+from rightseat.journal import Entry, Numbered, Posted, Row, posted, rows, title
+from rightseat.messages import Call, Message, said
+from rightseat.turn import Owner
+from tests.contract.stores.members import Keeper
+from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
+
+
+@pytest.mark.parametrize("step", [1, 3, len(ANSWER)])
+async def test_what_is_appended_is_read_whole_from_any_number(store: Keeper, step: int) -> None:
+    assert await run(store, ANSWER, step=step) == 0
+    for after in range(len(ANSWER) + 1):
+        found = await every(store, after=after)
+        assert exact(found) == exact(ALL[after:])
+        assert [number for number, _ in found][-1:] == ([len(ANSWER)] if after < len(ANSWER) else [])
+
+
+async def test_up_to_a_number_too(store: Keeper) -> None:
+    await run(store, ANSWER, step=4)
+    for after in range(len(ANSWER)):
+        for until in range(after, len(ANSWER) + 1):
+            assert exact(await store.read(ME, "t", after, until)) == exact(ALL[after:until])
+
+
+@given(st.data())
+def test_rows_can_be_entered_at_any_number(data: st.DataObject) -> None:
+    texts = data.draw(st.lists(st.text(max_size=5), min_size=1, max_size=12))
+    kinds = [TextDelta, ReasoningDelta, CallArgs]
+    chosen = [data.draw(st.sampled_from(kinds)) for _ in texts]
+    ids = [data.draw(st.sampled_from("ab")) for _ in texts]
+    numbered: list[Numbered] = [
+        (number, kind(id, text))
+        for number, (kind, id, text) in enumerate(zip(chosen, ids, texts, strict=True), 5)
+    ]
+    made = rows(numbered)
+    assert [row.first for row in made] == [5, *(row.last + 1 for row in made[:-1])]
+    for after in range(4, 5 + len(texts)):
+        for until in range(after, 5 + len(texts)):
+            found = [part for row in made if (part := row.between(after, until))]
+            assert exact(found) == exact([one for one in numbered if after < one[0] <= until])
+
+
+def test_deltas_are_merged_and_others_are_not() -> None:
+    made = rows(enumerate([TextDelta("m", "a"), TextDelta("m", "b"), TextEnd("m")], 1))
+    assert made == [Row(1, 2, TextDelta("m", "ab"), (1, 2)), Row(3, 3, TextEnd("m"))]
+
+
+async def test_numbers_go_on_across_runs(store: Keeper) -> None:
+    await run(store, ANSWER)
+    assert await run(store, ANSWER[1:]) == len(ANSWER)
+    assert exact(await every(store)) == exact(ALL) + exact(ALL[1:])
+    assert await store.opening(ME, "t", 3) == 0
+    assert await store.opening(ME, "t", len(ANSWER)) == 0
+    assert await store.opening(ME, "t", len(ANSWER) + 4) == len(ANSWER)
+    assert await store.opening(ME, "t", 10**6) == len(ANSWER)
+    assert await store.opening(ME, "nothing", 3) == 0
+
+
+async def test_a_thread_has_one_run_at_a_time(store: Keeper) -> None:
+    await store.begin(ME, "t", "r1", assistant="", name="")
+    with pytest.raises(Conflict, match="already running"):
+        await store.begin(ME, "t", "r2", assistant="", name="")
+    assert await store.begin(ME, "other", "r2", assistant="", name="") == 0
+    assert await store.begin(YOU, "t", "r2", assistant="", name="") == 0
+    store.append(ME, "t", 1, [RunFailed("stopped", "x")])
+    assert await store.begin(ME, "t", "r3", assistant="", name="") == 1
+
+
+async def test_of_many_who_begin_one_does(store: Keeper) -> None:
+    tries = [store.begin(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
+    found = await asyncio.gather(*tries, return_exceptions=True)
+    assert found.count(0) == 1
+    assert sum(isinstance(one, Conflict) for one in found) == 19
+
+
+async def test_many_threads_at_once_do_not_mix(store: Keeper) -> None:
+    async def talk(thread: str) -> None:
+        before = await store.begin(ME, thread, "r", assistant="", name="")
+        for number in range(1, 40):
+            store.append(ME, thread, before + number, [TextDelta("m", f"{thread}.{number} ")])
+            await asyncio.sleep(0)
+        store.append(ME, thread, before + 40, [RunFinished("stop")])
+
+    await asyncio.gather(*(talk(f"t{n}") for n in range(12)))
+    for n in range(12):
+        (whole,) = [one for one in exact(await every(store, f"t{n}")) if isinstance(one, list)]
+        assert whole[1] == "".join(f"t{n}.{number} " for number in range(1, 40))
+
+
+async def test_the_list_is_the_owners_and_newest_first(store: Keeper) -> None:
+    for thread in ("one", "two", "three"):
+        await run(store, ANSWER, thread, name=f"about {thread}")
+    await run(store, ANSWER, "hers", YOU)
+    await run(store, ANSWER[1:], "one")
+    await store.begin(ME, "live", "r7", assistant="b", name="")
+    found = await store.threads(ME)
+    assert [thread.id for thread in found] == ["live", "one", "three", "two"]
+    assert [thread.run for thread in found] == ["r7", "", "", ""]
+    assert found[1].name == "about one"
+    assert (found[1].last, found[1].assistant) == (2 * len(ANSWER) - 1, "a")
+    assert found[1].updated > found[2].updated >= found[2].created
+    assert [thread.id for thread in await store.threads(ME, limit=2, skip=1)] == ["one", "three"]
+    assert [thread.id for thread in await store.threads(ME, assistant="b")] == ["live"]
+    assert await store.find(ME, "hers") is None
+
+
+async def test_renamed_and_archived(store: Keeper) -> None:
+    await run(store, ANSWER)
+    changed = await store.change(ME, "t", name="Köln")
+    assert changed is not None
+    assert (changed.name, changed.archived) == ("Köln", False)
+    changed = await store.change(ME, "t", archived=True)
+    assert changed is not None
+    assert (changed.name, changed.archived) == ("Köln", True)
+    assert await store.threads(ME) == []
+    assert [thread.id for thread in await store.threads(ME, archived=True)] == ["t"]
+    assert await store.change(YOU, "t", name="mine") is None
+    assert await store.change(ME, "nothing", name="x") is None
+
+
+async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
+    await run(store, ANSWER)
+    assert await every(store, owner=YOU) == []
+    assert not store.keeps(YOU, "t")
+    assert not await store.delete(YOU, "t")
+    store.append(YOU, "t", 1, [TextDelta("m", "x")])
+    assert exact(await every(store)) == exact(ALL)
+    assert await every(store, owner=YOU) == []
+
+
+async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: Keeper) -> None:
+    ticket = "a" * 24
+    call, ask = f"call_{ticket}_1", f"ask_{ticket}_2"
+    entries: list[Entry] = [
+        CallStart(call, "f", "m"),
+        Interrupt(ask, "ask", "?", {}),
+        RunFinished("interrupt"),
+    ]
+    await run(store, entries)
+    await run(store, ANSWER, "other")
+    await store.remember(ME, {call: "secret", "call_other": "stays"})
+    await store.save(waiting(ticket))
+    await store.save(waiting("b" * 24))
+    assert store.keeps(ME, "t")
+    assert await store.delete(ME, "t")
+    assert not await store.delete(ME, "t")
+    assert not store.keeps(ME, "t")
+    assert await every(store) == []
+    assert await store.find(ME, "t") is None
+    assert await store.recall(ME, [call, "call_other"]) == {"call_other": "stays"}
+    assert await store.take(ME, ticket) is None
+    assert await store.take(ME, "b" * 24) is not None
+    assert exact(await every(store, "other")) == exact(ALL)
+    # What a run of it still says is kept no more.
+    store.append(ME, "t", 4, [TextDelta("m", "late")])
+    assert await every(store) == []
+    assert await store.begin(ME, "t", "r", assistant="", name="") == 0
+
+
+def waiting(ticket: str) -> Continuation:
+    return Continuation(
+        ticket=ticket,
+        owner=ME,
+        assistant="a",
+        added=(Message("assistant", calls=(Call("c", "f", "{}"),)),),
+        calls={},
+        rounds=1,
+        number=1,
+        digest="",
+        expires=9e9,
+    )
+
+
+HOSTILE = [
+    "' OR 1=1--",
+    '"; DROP TABLE threads; --',
+    "../../etc/passwd",
+    "%2e%2e%2f",
+    "a\x00b",
+    "a\nb\r\n\r\nid: 7",
+    "\u2028\u202e",
+    "😀" * 50,
+    "x" * 100_000,
+    " ",
+    "%_",
+    "NULL",
+]
+
+
+@pytest.mark.parametrize("id", HOSTILE, ids=range(len(HOSTILE)))
+async def test_an_id_is_only_an_id(store: Keeper, id: str) -> None:
+    await run(store, ANSWER)
+    await run(store, ANSWER, id, name=id)
+    await run(store, ANSWER, "t", Owner(id))
+    assert exact(await every(store, id)) == exact(ALL)
+    found = await store.find(ME, id)
+    assert found is not None
+    assert (found.id, found.name) == (id, id)
+    assert {thread.id for thread in await store.threads(ME)} == {"t", id}
+    assert await store.threads(ME, assistant=id) == []
+    assert await store.delete(ME, id)
+    assert exact(await every(store)) == exact(ALL)
+    assert exact(await every(store, "t", Owner(id))) == exact(ALL)
+
+
+async def test_a_big_thread_is_read_in_pages(store: Keeper) -> None:
+    text = "x" * 10_000
+    entries: list[Entry] = [RunStarted("t", "r"), *(CallResult(f"c{n}", text) for n in range(400))]
+    await run(store, [*entries, RunFinished("stop")], step=50)
+    first = await store.read(ME, "t")
+    assert 50 < len(first) < 200
+    whole = await every(store)
+    assert [entry for _, entry in whole] == [*entries, RunFinished("stop")]
+
+
+async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store: Keeper) -> None:
+    entries: list[Entry] = [
+        RunStarted("t", "r"),
+        Custom("x", {1, 2}),
+        TextDelta("m", "a"),
+        RunFinished("stop"),
+    ]
+    await run(store, entries)
+    kinds = [type(entry).__name__ for _, entry in await every(store)]
+    assert kinds[0] == "RunStarted"
+    assert kinds[-2:] == ["TextDelta", "RunFinished"]
+
+
+def test_what_is_new_in_a_posted_history() -> None:
+    user, answer, more = said("user", "a", id="1"), said("assistant", "b", id="2"), said("user", "c", id="3")
+    ours = said("tool", "7", id="result-c1", call_id="c1")
+    theirs = said("tool", "8", id="t2", call_id="c2")
+    assert posted((user, answer, more), new=True) == Posted((user, answer, more))
+    assert posted((user, answer, more), new=False) == Posted((more,))
+    assert posted((user, answer, ours, theirs, more), new=False) == Posted((theirs, more))
+    assert posted((user,), new=False) == Posted((user,))
+    assert posted((user, answer), new=False) == Posted(())
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("  Hello\n world ", "Hello world"), ("x" * 200, "x" * 79 + "…"), ("", "")]
+)
+def test_a_threads_first_name(text: str, name: str) -> None:
+    assert title((said("system", "s"), said("user", text))) == name
+    assert title(()) == ""

@@ -1,0 +1,166 @@
+"""The data folder of a real server: threads are there after any end, and it has one server at a time."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat.config import Config, StoreSettings
+from rightseat.errors import ConfigError
+from rightseat.registry import data_folder, place
+from rightseat.registry import store as made
+from tests.kit.client import Client, Frame
+from tests.kit.faults import endless
+from tests.kit.server import Server
+from tests.kit.upstream import Upstream
+
+BODY: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+
+
+def given(text: str, run: str) -> dict[str, Any]:
+    said = [{"id": f"u-{run}", "role": "user", "content": text}]
+    return {"threadId": "t", "runId": run, "messages": said, **BODY}
+
+
+async def connected(url: str) -> list[Frame]:
+    async with Client(url) as client:
+        await client.post("/copilotkit/agent/default/connect", given("", "c"))
+        assert (await client.head()).status == 200
+        return [frame async for frame in client.frames() if frame.data]
+
+
+def said(frames: list[Frame]) -> str:
+    return "".join(frame.json.get("delta", "") for frame in frames)
+
+
+@pytest.mark.process
+async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Path) -> None:
+    """What was said a moment before the end is there: deltas are written four times a second."""
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
+            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+            await client.head()
+            heard: list[Frame] = []
+            began = time.monotonic()
+            early = 0
+            while time.monotonic() < began + 1:
+                frame = await client.frame()
+                assert frame is not None
+                heard.append(frame)
+                early = len(said(heard)) if time.monotonic() < began + 0.5 else early
+            server.signal(signal.SIGKILL)
+            await server.exited(5)
+        async with Server(model="openai:any", env=env) as server:
+            frames = await connected(server.url)
+            assert 0 < early <= len(said(frames))
+            assert frames[0].json["input"]["messages"][0]["content"] == "hi"
+            assert (frames[-1].json["type"], frames[-1].json["code"]) == ("RUN_ERROR", "restarted")
+            assert frames[-2].json["type"] == "TEXT_MESSAGE_END"
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/run", given("more", "r2"))
+                assert (await client.head()).status == 200
+                assert (await client.frame() or Frame(None)).json["runId"] == "r2"
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/stop/t", {})
+                assert (await client.head()).status == 200
+                assert (await client.json())["stopped"]
+
+
+@pytest.mark.process
+async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        config = "[server]\ngrace = 0.2\n"
+        async with Server(model="openai:any", env=env, config=config) as server, Client(server.url) as client:
+            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+            await client.head()
+            await client.frame()
+            server.signal(signal.SIGTERM)
+            live = [frame async for frame in client.frames() if frame.data]
+            assert (live[-1].json["type"], live[-1].json["code"]) == ("RUN_ERROR", "restarting")
+            assert await server.exited(5) == 0
+        async with Server(model="openai:any", env=env, config=config) as server:
+            kept = await connected(server.url)
+            assert said(kept) == said(live)
+            assert kept[-1].data == live[-1].data
+            assert kept[-1].id == live[-1].id
+
+
+@pytest.mark.process
+async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env, config="[server]\ngrace = 1\n") as server:
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+                await client.head()
+                await client.frame()
+                server.signal(signal.SIGHUP)
+                while "was reloaded" not in server.stderr:
+                    assert await client.frame() is not None
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/connect", given("", "c"))
+                await client.head()
+                first = await client.frame()
+                assert first is not None
+                assert first.json["runId"] == "r1"
+                async with Client(server.url) as other:
+                    await other.post("/copilotkit/agent/default/stop/t", {})
+                    await other.head()
+                    assert (await other.json())["stopped"]
+                rest = [frame async for frame in client.frames() if frame.data]
+                assert rest[-1].json["outcome"] == {"type": "cancelled"}
+
+
+@pytest.mark.process
+async def test_the_second_server_names_the_first_and_the_card_the_folder(tmp_path: Path) -> None:
+    env = {"RIGHTSEAT_DATA": str(tmp_path / "data")}
+    async with Server(model="scripted:demo", env=env) as first:
+        assert f"data       {tmp_path / 'data'}" in first.stdout
+        with pytest.raises(AssertionError) as failed:
+            async with Server(model="scripted:demo", env=env):
+                pass
+        assert f"(pid {first.pid})" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("env", "platform", "folder"),
+    [
+        ({"RIGHTSEAT_DATA": "/data", "STATE_DIRECTORY": "/state"}, "linux", "/data"),
+        ({"STATE_DIRECTORY": "/state:/other"}, "linux", "/state"),
+        ({"XDG_DATA_HOME": "/xdg"}, "linux", "/xdg/rightseat/default"),
+        ({"XDG_DATA_HOME": "xdg"}, "linux", "~/.local/share/rightseat/default"),
+        ({}, "linux", "~/.local/share/rightseat/default"),
+        ({}, "darwin", "~/Library/Application Support/rightseat/default"),
+        ({"LOCALAPPDATA": "/local"}, "win32", "/local/rightseat/default"),
+    ],
+)
+def test_where_it_is(env: dict[str, str], platform: str, folder: str) -> None:
+    assert data_folder(Config(), env, platform) == Path(folder).expanduser()
+
+
+def test_each_configuration_has_its_own(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    one, two = (Config(path=tmp_path / name / "rightseat.toml") for name in ("my app", "other"))
+    assert data_folder(one, env) != data_folder(two, env)
+    assert data_folder(one, env).name.startswith("my-app-")
+    beside = Config(path=tmp_path / "a" / "rightseat.toml", store=StoreSettings(path="kept"))
+    assert data_folder(beside, env) == tmp_path / "a" / "kept"
+
+
+async def test_the_store_that_is_named(tmp_path: Path) -> None:
+    kept: Any = made(Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7)))
+    assert (tmp_path / "x" / "rightseat.db").is_file()
+    assert kept.pages.keep.threads == 7
+    await kept.close()
+    memory = Config(store=StoreSettings(kind="memory"))
+    assert type(made(memory)).__name__ == "Memory"
+    assert "memory" in place(memory)
+    with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
+        made(Config(store=StoreSettings(kind="sqlit")))

@@ -1,0 +1,90 @@
+"""The official AG-UI client on CopilotKit's routes and single endpoint: the same talks, on kept threads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.peers.agui_cases import CASES, FAILED, HELLO, MESSAGES, MODES, QUIET, TOLD
+from tests.peers.rig import Seen
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.parametrize("mode", MODES)]
+SUM = [["user", "sum"], *MESSAGES["server_tool"][1:]]
+
+
+@pytest.fixture
+def seen(watch: Callable[[str, tuple[str, ...]], Seen]) -> Seen:
+    return watch("agui-js", CASES)
+
+
+def clean(turns: list[dict[str, Any]]) -> None:
+    """Nothing that the client's verifier or its schemas do not like."""
+    for turn in turns:
+        if "told" not in turn:
+            assert (turn["warnings"], turn["threw"], turn["failed"]) == ([], None, None)
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_conversation(seen: Seen, case: str, mode: str) -> None:
+    turns = seen.turns(case, mode)
+    clean(turns)
+    assert turns[-1]["messages"] == MESSAGES[case]
+    assert (turns[-1]["finished"]["outcome"], turns[-1]["pending"]) == ("success", 0)
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_wrong_call_is_told(seen: Seen, case: str, mode: str) -> None:
+    turns = seen.turns(case, mode)
+    clean(turns)
+    assert TOLD[case][0] in turns[-1]["messages"][-2][1]
+
+
+@pytest.mark.parametrize("case", FAILED)
+def test_failure(seen: Seen, case: str, mode: str) -> None:
+    (turn,) = seen.turns(case, mode)
+    clean([turn])
+    code, message, heard = FAILED[case]
+    assert (turn["error"]["code"], message in turn["error"]["message"]) == (code, True)
+    assert "".join(said[1] for said in turn["new"]) == heard
+    assert turn["events"][-1] == "RUN_ERROR"
+
+
+def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, mode: str) -> None:
+    turns = seen.turns("reload", mode)
+    clean(turns)
+    first, second, shown, more, again = turns
+    hello = [["user", "hello"], ["assistant", HELLO]]
+    assert first["messages"] == hello
+    assert second["messages"] == shown["messages"] == [*hello, *SUM]
+    assert shown["events"].count("RUN_STARTED") == 2
+    assert more["messages"] == again["messages"] == [*hello, *SUM, *hello]
+    assert (again["error"], again["pending"]) == (None, 0)
+
+
+def test_a_run_that_failed_does_not_end_the_thread(seen: Seen, mode: str) -> None:
+    failed, after, shown = seen.turns("reload_failed", mode)
+    clean([failed, after, shown])
+    assert failed["error"]["code"] == "incomplete"
+    assert shown["error"] is None
+    assert shown["messages"][-2:] == [["user", "hello"], ["assistant", HELLO]]
+    assert shown["messages"][:2] == [["user", "fault-reset"], ["assistant", "w0 w1 w2"]]
+
+
+def test_a_question_can_be_answered_after_a_reload(seen: Seen, mode: str) -> None:
+    asked, shown, answered = seen.turns("reload_asked", mode)
+    clean([asked, shown, answered])
+    assert asked["pending"] == shown["pending"] == 1
+    assert shown["finished"]["outcome"] == "interrupt"
+    assert answered["messages"][-1] == ["assistant", "Booked book reload_asked."]
+    assert seen.booked("book reload_asked") == len(MODES)
+
+
+def test_stop_and_a_busy_thread(seen: Seen, mode: str) -> None:
+    stopped, busy, after = seen.turns("stop", mode)
+    clean([stopped])
+    assert after["told"]["stopped"] is True
+    assert after["again"]["stopped"] is False
+    assert (stopped["error"], stopped["finished"]["outcome"]) == (None, "cancelled")
+    assert stopped["messages"][-1][0] == "assistant"
+    assert busy["failed"]["status"] == 409
+    assert "Thread already running" in busy["threw"]

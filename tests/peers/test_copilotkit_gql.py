@@ -1,0 +1,265 @@
+"""CopilotKit's own client 1.10.6 (`@copilotkit/runtime-client-gql`) against the real server.
+
+The program is copilotkit-gql/drive.mjs. What it shows is what the client has made of the parts: messages,
+statuses, questions, errors.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.kit.faults import CANARY
+from tests.peers.rig import Seen
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+
+HELLO = "Hello from the script: é漢😀"
+DETAIL, ZONE = {"detail": "high"}, {"zone": "UTC"}
+LOCATE = ["call", "locate", DETAIL, "Success"]
+# What the person sees at the end, and how many requests it took.
+SHOWN: dict[str, tuple[int, list[Any]]] = {
+    "text": (1, [["user", "hello"], ["assistant", HELLO]]),
+    "bearer": (1, [["user", "hello"], ["assistant", HELLO]]),
+    "paced": (1, [["user", "slowly"], ["assistant", "Three slow words."]]),
+    "server_tool": (
+        1,
+        [
+            ["user", "sum"],
+            ["assistant", "Let me see."],
+            ["call", "add", {"a": 2, "b": 3}, "Success"],
+            ["result", "add", "5"],
+            ["assistant", "That makes 5."],
+        ],
+    ),
+    "object_result": (
+        1,
+        [
+            ["user", "object"],
+            ["call", "describe", {}, "Success"],
+            ["result", "describe", '{"a":1,"b":[true,null]}'],
+            ["assistant", "Described."],
+        ],
+    ),
+    "void_result": (
+        1,
+        [
+            ["user", "void"],
+            ["call", "forget", {}, "Success"],
+            ["result", "forget", ""],
+            ["assistant", "Forgotten."],
+        ],
+    ),
+    "client_tool": (
+        2,
+        [["user", "where am i"], LOCATE, ["result", "locate", "Oslo"], ["assistant", "You are in Oslo."]],
+    ),
+    "client_number": (
+        2,
+        [["user", "where am i"], LOCATE, ["result", "locate", "42"], ["assistant", "You are in 42."]],
+    ),
+    "client_object": (
+        2,
+        [
+            ["user", "where am i"],
+            LOCATE,
+            ["result", "locate", '{"city":"Oslo"}'],
+            ["assistant", 'You are in {"city":"Oslo"}.'],
+        ],
+    ),
+    "client_void": (
+        2,
+        [["user", "where am i"], LOCATE, ["result", "locate", ""], ["assistant", "You are in ."]],
+    ),
+    "two_calls": (
+        2,
+        [
+            ["user", "pair"],
+            ["call", "locate", {"detail": "low"}, "Success"],
+            ["result", "locate", "Oslo"],
+            ["call", "clock", ZONE, "Success"],
+            ["result", "clock", "noon"],
+            ["assistant", "It is noon."],
+        ],
+    ),
+    "render_only": (1, [["user", "where am i"], LOCATE]),
+    "question": (
+        1,
+        [
+            ["user", "question"],
+            ["assistant", "One moment."],
+            ["call", "greet", {}, "Success"],
+            ["result", "greet", "Hello Ada."],
+            ["assistant", "Hello Ada."],
+            ["user", "hello"],
+            ["assistant", HELLO],
+        ],
+    ),
+    "approved": (
+        1,
+        [
+            ["user", "book approved"],
+            ["call", "book", {"seat": "book approved"}, "Success"],
+            ["result", "book", "Booked book approved."],
+            ["assistant", "Booked book approved."],
+        ],
+    ),
+    "both": (
+        1,
+        [
+            ["user", "both both"],
+            ["call", "locate", {"detail": "low"}, "Success"],
+            ["result", "locate", "Oslo"],
+            ["call", "book", {"seat": "both both"}, "Success"],
+            ["assistant", 'Allow book with {"seat":"both both"}?'],
+            ["result", "book", "Booked both both."],
+            ["assistant", "Booked both both."],
+        ],
+    ),
+    "flow": (
+        1,
+        [
+            ["user", "trip flow"],
+            ["call", "trip", {"name": "trip flow"}, "Success"],
+            ["state", "plan", True, {"planned": "trip flow"}],
+            ["result", "trip", "Bought: Oslo."],
+            ["assistant", "Bought: Oslo."],
+        ],
+    ),
+}
+ENDED = {
+    "cut_shown": ("NETWORK_ERROR", "length", "cut off in the middle of a tool call"),
+    "dead_midway": ("NETWORK_ERROR", "incomplete", "ended before it was finished"),
+    "upstream_401": ("AUTHENTICATION_ERROR", "upstream_denied", "refused our key"),
+    "upstream_500": ("NETWORK_ERROR", "upstream_error", "HTTP 500"),
+}
+REFUSED = {
+    "wrong_key": ("AUTHENTICATION_ERROR", "The key is not known here"),
+    "bad_schema": ("CONFIGURATION_ERROR", "data.frontend.actions[0].jsonSchema"),
+    "no_such_agent": ("AGENT_NOT_FOUND", "Agent 'nobody' was not found"),
+}
+OTHERS = (
+    *("failing_tool", "wrong_json", "disabled", "denied", "nasty", "kinds", "agents"),
+    *("leave", "leave_waiting"),
+)
+CASES = tuple(f"{name} stream" for name in (*SHOWN, *ENDED, *REFUSED, *OTHERS))
+
+
+@pytest.fixture
+def seen(watch: Callable[[str, tuple[str, ...]], Seen]) -> Seen:
+    return watch("copilotkit-gql", CASES)
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_what_the_person_sees(seen: Seen, case: str) -> None:
+    last = seen.turns(case)[-1]
+    assert (last["trips"], last["messages"]) == SHOWN[case]
+    assert (last["status"]["code"], last["threw"], last["errors"]) == ("Success", None, [])
+
+
+def test_no_version_banner(seen: Seen) -> None:
+    assert seen.version == "1.10.6"
+    turns = [turn for case in (*SHOWN, *ENDED, *REFUSED) for turn in seen.turns(case)]
+    assert [turn["warnings"] for turn in turns if turn["warnings"]] == []
+
+
+def test_text_comes_as_it_is_said(seen: Seen) -> None:
+    assert seen.turns("text")[0]["frames"] >= 7
+
+
+@pytest.mark.parametrize(
+    ("case", "code"), [("failing_tool", "HANDLER_ERROR"), ("wrong_json", "INVALID_ARGUMENTS")]
+)
+def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(
+    seen: Seen, case: str, code: str
+) -> None:
+    [turn] = seen.turns(case)
+    [result] = [message for message in turn["messages"] if message[0] == "result"]
+    told = json.loads(result[2])
+    assert (told["error"]["code"], told["result"]) == (code, "")
+    assert turn["messages"][-1][0] == "assistant"
+    assert turn["status"]["code"] == "Success"
+
+
+def test_what_is_disabled_or_remote_is_not_offered(seen: Seen) -> None:
+    [turn] = seen.turns("disabled")
+    [result] = [message for message in turn["messages"] if message[0] == "result"]
+    error = json.loads(result[2])["error"]
+    assert error["code"] == "unknown_tool"
+    assert "clock" not in error["message"]
+
+
+@pytest.mark.parametrize("case", ENDED)
+def test_a_run_that_fails(seen: Seen, case: str) -> None:
+    code, ours, words = ENDED[case]
+    [turn] = seen.turns(case)
+    assert turn["status"]["reason"] == "UNKNOWN_ERROR"
+    details = turn["status"]["details"]
+    assert words in details["description"]
+    original = details["originalError"]
+    assert (original["code"], original["originalErrorType"]) == (code, ours)
+    assert original["visibility"] == "banner"
+    assert CANARY not in json.dumps(turn)
+    if case == "dead_midway":
+        assert turn["messages"][-1] == ["assistant", "w0 w1 w2"]
+    if case == "cut_shown":
+        # The client runs what is not pending.
+        assert turn["messages"][-1][3] == "Pending"
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_request_that_is_refused_is_shown_with_its_words(seen: Seen, case: str) -> None:
+    code, words = REFUSED[case]
+    [turn] = seen.turns(case)
+    assert turn["errors"][0]["codes"] == [code]
+    assert words in turn["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"), [("question", "ask"), ("approved", "confirm"), ("both", "confirm")]
+)
+def test_a_question_is_a_meta_event(seen: Seen, case: str, kind: str) -> None:
+    [event] = seen.turns(case)[0]["meta"]
+    assert (event["type"], event["name"]) == ("MetaEvent", "LangGraphInterruptEvent")
+    assert json.loads(event["value"])["kind"] == kind
+
+
+def test_what_was_not_allowed_was_not_done(seen: Seen) -> None:
+    last = seen.turns("denied")[-1]
+    assert json.loads(last["messages"][2][2])["error"]["code"] == "denied"
+    assert (seen.booked("book denied"), seen.booked("book approved"), seen.booked("both both")) == (0, 1, 1)
+
+
+def test_text_that_looks_like_the_framing(seen: Seen) -> None:
+    [turn] = seen.turns("nasty")
+    said, mirrored = turn["messages"]
+    assert json.loads(mirrored[1])["messages"][-1][1] == said[1]
+
+
+def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
+    [turn] = seen.turns("kinds")
+    mirrored = json.loads(turn["messages"][-1][1])
+    image = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]
+    assert [(role, words) for role, words, _ in mirrored["messages"]] == [
+        ("system", "Be brief."),
+        ("system", "one"),
+        ("system", "two"),
+        ("assistant", "three"),
+        ("tool", "Oslo"),
+        ("user", image),
+        ("user", "mirror"),
+    ]
+    assert (mirrored["arguments"], mirrored["temperature"]) == (['{"x":1}'], 0.5)
+
+
+def test_agents_and_their_state(seen: Seen) -> None:
+    [turn] = seen.turns("agents")
+    assert {"default", "mirror"} <= {agent["name"] for agent in turn["agents"]}
+    assert turn["state"]["threadExists"] is False
+    assert turn["missing"] == ["AGENT_NOT_FOUND"]
+
+
+@pytest.mark.parametrize("case", ["leave", "leave_waiting"])
+def test_an_abort_ends_the_model(seen: Seen, case: str) -> None:
+    assert seen.cases[f"{case} stream"]["closed"]
