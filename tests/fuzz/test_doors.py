@@ -98,7 +98,8 @@ def bench() -> Iterator[Bench]:
 
 
 many = settings(
-    max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=scaled(150),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 paths = pytest.mark.parametrize("path", [CHAT, RUN])
 

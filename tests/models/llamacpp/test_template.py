@@ -194,7 +194,8 @@ async def test_hostile_templates_are_refused(name: str) -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # The processor's time, not the clock's: other tests run beside this one.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
-    assert after.ru_maxrss < 300 << 10
+    # The largest child ever: an engine of another test may have been larger.
+    assert after.ru_maxrss < max(300 << 10, before.ru_maxrss + 1)
 
 
 @pytest.mark.parametrize("name", ["loops for ever", "two gigabytes", "doubles", "formats otherwise", "pads"])
