@@ -57,14 +57,10 @@ def test_the_prompt_is_as_it_was_taught() -> None:
     assert plan.adapted
 
 
-def test_after_results_the_model_itself_concludes() -> None:
+def test_after_results_the_adapter_answers() -> None:
     plan, prompt = planned(Signatures(), template_of(chatml()), *TALK)
-    assert prompt == (
-        "<|im_start|>system\nBe brief.<|im_end|>\n"
-        "<|im_start|>user\nQuestion: 2 and 3?\nData: 4\n5\n"
-        "Answer the question in one short sentence, using the data.<|im_end|>\n<|im_start|>assistant\n"
-    )
-    assert (plan.adapted, plan.grammar) == (False, "")
+    assert "<|im_start|>user\n<tool_response>\n" in prompt
+    assert plan.adapted
 
 
 def test_a_call_that_must_be_is_made_after_results_too() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.messages import Message, said
+from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed
 from rightseat.models.llamacpp.formats.format import Ask, Plan, dumped
 from rightseat.models.llamacpp.formats.hermes import BEGIN, END, Hermes
@@ -24,7 +24,6 @@ TOLD = (
     f'You can call these functions. To call one, reply {BEGIN}{{"name": ..., "arguments": {{...}}}}{END}. '
     "If none fits or a required value is missing, reply in plain words."
 )
-_CONCLUDE = "Answer the question in one short sentence, using the data."
 _DEEPEST = 4
 
 
@@ -34,26 +33,8 @@ class Signatures(Hermes):
     own_prompt = True
 
     def plan(self, ask: Ask) -> Plan:
-        if not ask.tools:
-            return super().plan(ask)
-        last = ask.prompt.messages[-1:]
-        if last and last[0].role == "tool" and not ask.must:
-            return self.concluded(ask)
-        return replace(super().plan(ask), adapted=True)
-
-    def concluded(self, ask: Ask) -> Plan:
-        """After a result there are words. The adapter was not taught them, and the model alone finds them
-        best where question and data stand side by side."""
-        said_before = list(ask.prompt.messages)
-        results: list[str] = []
-        while said_before and said_before[-1].role != "user":
-            message = said_before.pop()
-            if message.role == "tool":
-                results.insert(0, message.text)
-        question = said_before.pop().text if said_before else ""
-        words = "\n".join([f"Question: {question}", f"Data: {results[0]}", *results[1:], _CONCLUDE])
-        prompt = replace(ask.prompt, messages=(*said_before, said("user", words)), tools=())
-        return super().plan(replace(ask, prompt=prompt))
+        plan = super().plan(ask)
+        return replace(plan, adapted=True) if ask.tools else plan
 
     def told(self, ask: Ask) -> str:
         tools = "\n".join(map(signature, ask.tools))

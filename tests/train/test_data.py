@@ -1,0 +1,96 @@
+"""The training data of the adapter: rendered as the runtime asks, answerable, repeatable, not leaked."""
+
+import json
+
+import pytest
+
+from rightseat.messages import said
+from rightseat.models.llamacpp.control import Control
+from rightseat.models.llamacpp.formats.format import Ask
+from rightseat.models.llamacpp.formats.signatures import Signatures
+from rightseat.models.llamacpp.template import chatml, load
+from rightseat.prompt import Prompt, ToolSpec
+from rightseat.schema import checker
+from train import leakage, questions
+from train.example import Example, call, exchange
+from train.mix import Mix, fault
+from train.render import END, Renderer
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return list(Mix(7).examples(600))
+
+
+async def test_prompts_are_what_the_runtime_sends() -> None:
+    """Byte by byte, for calls and words, with a system text and with talk before."""
+    template = await load(chatml(), eos=END)
+    renderer, format = Renderer(template), Signatures()
+    for example in Mix(8).examples(200):
+        if example.messages[-1].role == "tool":
+            continue
+        prompt = Prompt(messages=example.messages, tools=example.tools)
+        plan = format.plan(Ask(prompt=prompt, abilities=template.abilities))
+        assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
+
+
+async def test_answers_are_read_back_as_the_calls_they_are() -> None:
+    template = await load(chatml(), eos=END)
+    renderer, format = Renderer(template), Signatures()
+    for example in Mix(9).examples(150):
+        prompt = Prompt(messages=(said("user", "x"),), tools=example.tools)
+        reader = format.plan(Ask(prompt=prompt, abilities=template.abilities)).reader()
+        fragments = [*reader.feed(renderer.answer(example).removesuffix(END)), *reader.close()]
+        names = [fragment.name for fragment in fragments if hasattr(fragment, "name")]
+        assert names == [made.name for made in example.calls]
+
+
+def test_every_call_satisfies_its_schema(examples: list[Example]) -> None:
+    for example in examples:
+        schemas = {tool.name: tool.parameters for tool in example.tools}
+        for made in example.calls:
+            assert checker(schemas[made.name]).problem(json.loads(made.arguments)) is None
+
+
+def test_every_skill_is_there_in_both_languages(examples: list[Example]) -> None:
+    skills = {(example.skill, example.zh) for example in examples}
+    assert {
+        (skill, zh)
+        for skill in ("call", "missing", "result", "rows", "choice", "none")
+        for zh in (True, False)
+    } <= skills
+
+
+def test_a_seed_gives_the_same_data() -> None:
+    assert list(Mix(3).examples(40)) == list(Mix(3).examples(40))
+
+
+def test_values_that_nobody_wrote_are_refused() -> None:
+    tool = ToolSpec(
+        "find", "", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    )
+    good = Example("call", (tool,), (said("user", "find tea"),), calls=(call("find", {"q": "tea"}),))
+    bad = Example("call", (tool,), (said("user", "find tea"),), calls=(call("find", {"q": "milk"}),))
+    assert not fault(good)
+    assert fault(bad)
+
+
+def test_results_come_after_the_call_that_led_to_them() -> None:
+    made = call("get_time", {})
+    messages = exchange("What time is it?", [made], ["12:00"])
+    assert [message.role for message in messages] == ["user", "assistant", "tool"]
+    assert messages[2].call_id == made.id
+
+
+def test_held_out_questions_are_sound() -> None:
+    every = list(questions.items())
+    assert len(every) >= 300
+    for item in every:
+        schemas = {tool.name: tool.parameters for tool in item.tools}
+        wanted = item.calls if item.kind == "call" else []
+        for name, arguments in [*(one for right in wanted for one in right), *item.made]:
+            assert checker(schemas[name]).problem(arguments) is None, item.question
+
+
+def test_held_out_questions_share_nothing_with_the_training_data() -> None:
+    assert list(leakage.shared(1500)) == []

@@ -1,0 +1,107 @@
+"""Tools made of a verb and a thing: data/compounds.txt. Thousands, so that no name can be learnt by heart.
+
+v names ; description ; questions ; Chinese description ; Chinese questions ; further argument
+n thing|things|Chinese
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from train.catalogue import Tool, fact, parted
+from train.draw import DATA, Draw
+
+IDS = ("code", "code", "code", "number", "slug", "letter")
+
+
+@dataclass(frozen=True)
+class Verb:
+    names: tuple[str, ...]
+    description: str
+    asks: tuple[str, ...]
+    zh: str
+    zh_asks: tuple[str, ...]
+    more: str = ""
+
+    @property
+    def bare(self) -> bool:
+        """Without an argument: about all of a kind."""
+        return not any("{0}" in ask for ask in self.asks)
+
+
+class Compounds:
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.verbs: list[Verb] = []
+        self.nouns: list[tuple[str, ...]] = []
+        for line in (DATA / "compounds.txt").read_text("utf-8").splitlines():
+            mark, _, rest = line.partition(" ")
+            if mark == "v":
+                names, described, asks, zh, zh_asks, *more = parted(rest, " ; ")
+                parts = parted(names), described, parted(asks, " / "), zh, parted(zh_asks, " / ")
+                self.verbs.append(Verb(*parts, more=more[0] if more else ""))
+            else:
+                self.nouns = [parted(noun) for noun in rest.split(" n ")]
+
+    def family(self, count: int) -> list[Tool]:
+        """Tools of which most are for the same thing; the first one is meant."""
+        draw = self.draw
+        noun, others = draw.one(self.nouns), draw.some(self.nouns, 3)
+        verbs = draw.some(self.verbs, count)
+        kind = draw.one(IDS)
+        found = [self._tool(verbs[0], noun, kind)]
+        nouns = (noun if draw.chance(0.75) else draw.one(others) for _ in verbs)
+        found += [self._tool(verb, other, kind) for verb, other in zip(verbs[1:], nouns, strict=False)]
+        if draw.chance(0.3) and others[0] != noun:
+            found[-1:] = [found[-1], self._tool(verbs[0], others[0], kind)]
+        return found
+
+    def _tool(self, verb: Verb, noun: tuple[str, ...], kind: str) -> Tool:
+        one, many, zh = noun
+        spoken = one.replace("_", " ")
+
+        def named(text: str) -> str:
+            return text.replace("{n}", spoken).replace("{p}", many).replace("{z}", zh)
+
+        plural = verb.bare
+        names = tuple(f"{name}_{many.replace(' ', '_') if plural else one}" for name in verb.names)
+        tool = Tool("things", one, (*names, f"{one}_{verb.names[0]}"), (named(verb.description),))
+        lines = [f"+ {one}|{one}_id|id ; {_KINDS[kind]} ; Which {spoken}"] if not plural else []
+        if verb.more:
+            keys, value = verb.more.rpartition(" ")[0].split(" ", 1)
+            described = verb.more.split(" ")[-1]
+            lines.append(f"+ {keys} ; {value.replace('_', ' ')} ; {keys.split('|')[0].replace('_', ' ')}")
+            lines.append(f"zp {zh}|{described}")
+        lines += [f"{_mark(ask)} {named(ask)}" for ask in verb.asks]
+        lines += [f"z {named(verb.zh)}", f"zt {'|'.join(map(named, verb.zh_asks))}"]
+        if not plural:
+            lines.append(f"~ 0 ; {named(verb.asks[0]).replace(' {0}', '')} ; Which {spoken} do you mean?")
+            lines.append(f"zm 0;{named(verb.zh_asks[0]).replace('{0}', '')};请问是哪个{zh}？")
+        if verb.more:
+            lines += _lacking(verb, spoken, zh)
+        for line in lines:
+            fact(tool, line)
+        return tool
+
+
+_KINDS = {"code": "code", "number": "int 1 40", "slug": "slug", "letter": "enum_free A/B/C/D/E/North/South"}
+
+
+def _mark(wording: str) -> str:
+    """A question, a statement or a wish."""
+    first = wording.split()[0]
+    if first in ("what", "which", "how", "where", "who", "whom", "is", "did"):
+        return "?"
+    return "." if first in ("{n}", "{1}", "I", "the", "we", "somebody", "everything") else "!"
+
+
+def _lacking(verb: Verb, spoken: str, zh: str) -> list[str]:
+    """A question without the further value."""
+    what = verb.more.split("|")[0].split(" ")[0].replace("_", " ")
+    verbs = verb.names[0].replace("_", " ")
+    described = verb.more.split(" ")[-1]
+    return [
+        f"~ 1 ; {verbs} {spoken} {{0}} ; What {what} should I use for {spoken} {{0}}?",
+        f"~ 1 ; please {verbs} {spoken} {{0}} ; Which {what} do you want?",
+        f"zm 1;{verb.zh.replace('{z}', zh)}：{{0}};请问{described}是什么？",
+    ]

@@ -1,0 +1,223 @@
+"""python -m train.evaluate NAME=OPTIONS … [--every N] [--out FILE]: the held-out questions through llama.cpp.
+
+NAME is a row of the table. OPTIONS is `embedded`, as it is shipped, or the model's options as JSON, with
+`"free": true` for answers without a grammar and `"adapter": FILE` for another adapter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rightseat import fragments
+from rightseat.models.llamacpp import options, weights
+from rightseat.models.llamacpp.local import Local
+from rightseat.prompt import Prompt, Raw, Settings
+from rightseat.schema import checker
+from train.example import Example
+from train.questions import Item, items
+from train.render import Renderer
+
+MOST = 160
+_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+SETTINGS = Settings(temperature=0, max_tokens=MOST)
+
+
+@dataclass
+class Seen:
+    item: Item
+    text: str = ""
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    valid: bool = True
+    seconds: float = 0
+
+    @property
+    def tool(self) -> bool:
+        names = sorted(name for name, _ in self.calls)
+        return any(names == sorted(name for name, _ in right) for right in self.item.calls)
+
+    @property
+    def exact(self) -> bool:
+        made = sorted(map(_key, self.calls))
+        return any(made == sorted(map(_key, right)) for right in self.item.calls)
+
+    @property
+    def said(self) -> bool:
+        """Words with all that was wanted, and no call. The result itself, written out again, is no answer."""
+        text = self.text.lower()
+        echoed = "tool_response" in text or text.lstrip().startswith(("{", "[", "|"))
+        return (
+            not self.calls
+            and not echoed
+            and all(any(_in(w.lower(), text) for w in one) for one in self.item.words)
+        )
+
+    @property
+    def right(self) -> bool:
+        if self.item.kind == "call":
+            return self.exact
+        return not self.calls if self.item.kind == "none" else self.said
+
+
+def _in(word: str, text: str) -> bool:
+    """A number must not be a part of another one."""
+    return (
+        bool(re.search(rf"(?<![\d.]){re.escape(word)}(?![\d])", text)) if word[0].isdigit() else word in text
+    )
+
+
+def _key(call: tuple[str, Any]) -> str:
+    return json.dumps(call, sort_keys=True, ensure_ascii=False)
+
+
+async def ask(model: Local, item: Item) -> Seen:
+    """Through our own prompt, grammar and reader."""
+    seen, begun = Seen(item), time.monotonic()
+    arguments: list[str] = []
+    prompt = Prompt(messages=item.messages, tools=item.tools, settings=SETTINGS)
+    async for fragment in model.stream(prompt):
+        if isinstance(fragment, fragments.Text):
+            seen.text += fragment.text
+        elif isinstance(fragment, fragments.CallName):
+            seen.calls.append((fragment.name, None))
+            arguments.append("")
+        elif isinstance(fragment, fragments.CallArgs):
+            arguments[fragment.index] += fragment.json
+    _take(seen, [(name, text) for (name, _), text in zip(seen.calls, arguments, strict=True)])
+    seen.seconds = time.monotonic() - begun
+    return seen
+
+
+async def ask_free(model: Local, item: Item, renderer: Renderer) -> Seen:
+    """The same prompt, and whatever the model writes."""
+    seen, begun = Seen(item), time.monotonic()
+    text = renderer.prompt(Example(item.skill, item.tools, item.messages))
+    raw = Prompt(messages=(), raw=Raw(text), settings=SETTINGS)
+    async for fragment in model.stream(raw):
+        if isinstance(fragment, fragments.Text):
+            seen.text += fragment.text
+    found = []
+    for body in _CALL.findall(seen.text):
+        try:
+            made = json.loads(body)
+            found.append((str(made["name"]), json.dumps(made["arguments"])))
+        except (ValueError, KeyError, TypeError):
+            seen.valid = False
+    seen.valid = seen.valid and seen.text.count("<tool_call>") == len(found)
+    _take(seen, found)
+    seen.seconds = time.monotonic() - begun
+    return seen
+
+
+def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
+    schemas = {tool.name: tool.parameters for tool in seen.item.tools}
+    seen.calls = []
+    for name, text in made:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        seen.calls.append((name, value))
+        if name not in schemas or value is None or checker(schemas[name]).problem(value) is not None:
+            seen.valid = False
+
+
+def model_of(given: str) -> tuple[Local, bool]:
+    if given == "embedded":
+        return options.local("", {}), False
+    asked = json.loads(given)
+    free = asked.pop("free", False)
+    if adapter := asked.pop("adapter", None):
+        asked |= {"lora": adapter, "tool_format": "signatures"}
+    return options.local(str(weights.path()), asked), free
+
+
+async def row(given: str, chosen: Sequence[Item]) -> list[Seen]:
+    model, free = model_of(given)
+    renderer = await asyncio.to_thread(Renderer.of_base)
+    try:
+        return [await (ask_free(model, item, renderer) if free else ask(model, item)) for item in chosen]
+    finally:
+        await model.close()
+
+
+def share(seen: Sequence[Seen], name: str) -> str:
+    good = sum(bool(getattr(one, name)) for one in seen)
+    return f"{100 * good / len(seen):.0f} % ({good}/{len(seen)})" if seen else "-"
+
+
+def cells(seen: Sequence[Seen]) -> list[str]:
+    of = {kind: [one for one in seen if one.item.kind == kind] for kind in ("call", "none", "ask", "say")}
+    tools = [one for one in of["call"] if one.item.skill == "calls"]
+    choices = [one for one in of["call"] if one.item.skill == "choices"]
+    first = [one for one in seen if one.item.skill in ("calls", "missing")]
+    silent = [one for one in first if not one.calls]
+    idle = [one for one in first if one.item.kind in ("none", "ask")]
+    precision = [one for one in silent if one.item.kind in ("none", "ask")]
+    made = [one for one in seen if one.calls or not one.valid]
+    return [
+        share(tools, "tool"),
+        share(tools, "exact"),
+        f"{len(precision)}/{len(silent)}, {sum(not one.calls for one in idle)}/{len(idle)}",
+        share(of["ask"], "said"),
+        share(of["say"], "said"),
+        share(choices, "exact"),
+        share(made, "valid"),
+        share([one for one in seen if not one.item.zh], "right"),
+        share([one for one in seen if one.item.zh], "right"),
+        f"{sum(one.seconds for one in seen) / len(seen):.2f}",
+    ]
+
+
+HEADS = [
+    "",
+    "right tool",
+    "and arguments",
+    "no call: precision, recall",
+    "asks for what is missing",
+    "answers from a result",
+    "choice of a step",
+    "valid",
+    "all, English",
+    "all, Chinese",
+    "s each",
+]
+
+
+def told(one: Seen) -> str:
+    made = "; ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in one.calls)
+    said = " ".join(one.text.split())
+    return (
+        f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or said}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rows", nargs="+")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--skill")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    chosen = [item for item in items() if given.skill in (None, item.skill)][:: given.every]
+    lines = [f"| {' | '.join(HEADS)} |", f"|{'---|' * len(HEADS)}"]
+    for named in given.rows:
+        name, _, how = named.partition("=")
+        seen = asyncio.run(row(how, chosen))
+        lines.append(f"| {name} | {' | '.join(cells(seen))} |")
+        print(lines[-1], flush=True)
+        if given.out:
+            with given.out.open("a", encoding="utf-8") as file:
+                file.writelines(f"{name}: {told(one)}\n" for one in seen if not one.right)
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

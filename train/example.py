@@ -1,0 +1,41 @@
+"""One example: a conversation, the tools in play, and what the model should answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rightseat.messages import Call, Message, said
+from rightseat.prompt import ToolSpec
+
+
+@dataclass(frozen=True)
+class Example:
+    skill: str
+    tools: tuple[ToolSpec, ...]
+    messages: tuple[Message, ...]
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    zh: bool = False
+    loose: frozenset[str] = field(default=frozenset())
+    """Arguments that need not stand in the question in the same letters."""
+
+    @property
+    def answer(self) -> Message:
+        return said("assistant", self.text, calls=self.calls)
+
+    @property
+    def question(self) -> str:
+        return self.messages[-1].text
+
+
+def call(name: str, arguments: dict[str, Any], number: int = 0) -> Call:
+    return Call(f"call_{number}", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def exchange(question: str, calls: Sequence[Call], results: Sequence[str]) -> tuple[Message, ...]:
+    """A question with the calls it led to and what they gave."""
+    told = (said("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True))
+    return (said("user", question), said("assistant", "", calls=tuple(calls)), *told)

@@ -1,0 +1,116 @@
+"""How tools give their results: JSON flat, nested or in rows, tables, lines, plain words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from train.draw import Draw, camel
+
+Row = dict[str, Any]
+WRAPS = ("data", "result", "item", "response", "record", "output")
+LISTS = ("items", "results", "data", "rows", "records", "entries")
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def spaced(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def indented(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def dumped(draw: Draw, value: Any) -> str:
+    return draw.one([compact, spaced, spaced, indented])(value)
+
+
+def as_lines(draw: Draw, row: Row) -> str:
+    return "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in row.items())
+
+
+def as_words(draw: Draw, row: Row) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in row.items()) + "."
+
+
+def as_json(draw: Draw, row: Row) -> str:
+    return dumped(draw, row)
+
+
+def as_wrapped(draw: Draw, row: Row) -> str:
+    key = draw.one(WRAPS)
+    return dumped(draw, draw.one([{key: row}, {"status": "ok", key: row}, {"success": True, key: row}]))
+
+
+def as_nested(draw: Draw, row: Row) -> str:
+    """Some of the values one storey deeper."""
+    keys = list(row)
+    deep = {key: row[key] for key in keys[len(keys) // 2 :]}
+    flat = {key: row[key] for key in keys[: len(keys) // 2]}
+    return dumped(draw, {**flat, draw.one(["details", "info", "attributes", "values"]): deep})
+
+
+def as_listed(draw: Draw, row: Row) -> str:
+    return dumped(draw, [row])
+
+
+ONE: Sequence[Callable[[Draw, Row], str]] = (
+    as_json,
+    as_json,
+    as_json,
+    as_wrapped,
+    as_nested,
+    as_listed,
+    as_lines,
+    as_words,
+)
+
+
+def single(draw: Draw, row: Row) -> str:
+    return draw.one(ONE)(draw, row)
+
+
+def table(rows: Sequence[Row]) -> str:
+    head = list(rows[0])
+    lines = [head, ["---"] * len(head), *([str(row[key]) for key in head] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def separated(rows: Sequence[Row]) -> str:
+    head = list(rows[0])
+    return "\n".join(",".join(line) for line in [head, *([str(row[key]) for key in head] for row in rows)])
+
+
+def many(draw: Draw, rows: list[Row]) -> str:
+    if draw.chance(0.3):
+        return table(rows)
+    if draw.chance(0.15):
+        return separated(rows)
+    if draw.chance(0.6):
+        return dumped(draw, rows)
+    key = draw.one(LISTS)
+    return dumped(draw, draw.one([{key: rows}, {"count": len(rows), key: rows}, {key: rows, "next": None}]))
+
+
+def failed(draw: Draw, message: str) -> str:
+    code = draw.one([400, 403, 404, 409, 429, 500, 503])
+    forms = [
+        dumped(draw, {"error": message}),
+        dumped(draw, {"error": {"code": code, "message": message}}),
+        dumped(draw, {"status": "error", "message": message}),
+        dumped(draw, {"ok": False, "reason": message}),
+        f"Error: {message}",
+        f"Error {code}: {message}",
+        f"The call failed: {message}",
+    ]
+    return draw.one(forms)
+
+
+def keyed(draw: Draw, row: Row, camels: bool) -> Row:
+    """In another order, and in another style of keys."""
+    keys = draw.some(list(row), len(row))
+    return {camel(key) if camels else key: row[key] for key in keys}

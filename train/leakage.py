@@ -1,0 +1,80 @@
+"""python -m train.leakage [COUNT]: what the held-out questions share with the training data: nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+from train.mix import Mix
+from train.questions import Item, items
+
+GAP = re.compile(r"\{\w*\}(?: \{\w\})?")
+
+
+def plain(name: str) -> str:
+    """A name without its style: getTime, get_time and time__get_time are one."""
+    return re.sub(r"[^\w]|_", "", re.sub(r"^.*(?:__|\.)", "", name)).lower()
+
+
+def pattern(wording: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in GAP.split(wording.rstrip("？。?. ").lower())]
+    return re.compile("(.+)".join(parts))
+
+
+def wordings(mix: Mix) -> list[str]:
+    """Whole sentences of the training data; those of a few words ("send {1} to {0}") fit anything."""
+    pool, chat = mix.pool, mix.calls.chat
+    found = [ask for tool in pool.tools for _, ask in tool.asks]
+    found += [ask for tool in pool.tools for ask in tool.zh_asks]
+    found += [lacks for tool in pool.tools for lacks, _ in (*tool.missing, *tool.zh_missing)]
+    found += [ask for verb in pool.compounds.verbs for ask in (*verb.asks, *verb.zh_asks)]
+    for thing in mix.results.records.things:
+        found += [ask for _, asks, _ in (*thing.asks, *thing.asks_zh) for ask in asks]
+    found += [text for flow in (*mix.choices.en, *mix.choices.zh) for step in flow for text in step.texts]
+    found += [*chat["about"], *chat["about_zh"], *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
+    return [ask for ask in found if len(GAP.sub("", ask).split()) > 2 or _long(ask)]
+
+
+def _long(wording: str) -> bool:
+    return not wording.isascii() and len(GAP.sub("", wording)) > 6
+
+
+def shared(count: int) -> Iterator[str]:
+    mix = Mix(11)
+    pool = mix.pool
+    known = {plain(name) for tool in pool.tools for name in tool.names}
+    patterns = [pattern(wording) for wording in wordings(mix)]
+    questions, names = set[str](), set[str]()
+    for example in mix.examples(count):
+        questions.add(example.question.lower())
+        names.update(plain(tool.name) for tool in example.tools)
+    domains = {tool.domain for tool in pool.tools}
+    for item in items():
+        yield from faults(item, known | names, patterns, questions, domains)
+
+
+def faults(
+    item: Item, names: set[str], patterns: list[re.Pattern[str]], questions: set[str], domains: set[str]
+) -> Iterator[str]:
+    where = f"{item.skill} [{item.set}] {item.question}"
+    for tool in item.tools:
+        if plain(tool.name) in names:
+            yield f"{where}: the tool {tool.name}"
+    asked = item.question.rstrip("？。?. ").lower()
+    if any(found.fullmatch(asked) for found in patterns):
+        yield f"{where}: the wording"
+    if item.question.lower() in questions:
+        yield f"{where}: the question"
+    if item.set in domains:
+        yield f"{where}: the domain"
+
+
+def main(count: int = 20_000) -> int:
+    found = list(shared(count))
+    print("\n".join(found) or "nothing is shared")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -1,0 +1,112 @@
+"""How many examples of each skill there are, and what stands around them: system texts and earlier talk."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rightseat.messages import said
+from train.calls import Calls
+from train.choices import Choices
+from train.draw import Draw
+from train.example import Example
+from train.pool import Pool
+from train.results import Results
+
+Maker = Callable[[], Example | None]
+CHINESE = 0.24
+FOREIGN = 0.04
+LONGEST = 3600
+"""Letters of tools and talk together: about 1,000 tokens."""
+
+
+class Mix:
+    def __init__(self, seed: int) -> None:
+        self.draw = Draw(seed)
+        self.pool = Pool(self.draw)
+        self.calls = Calls(self.draw, self.pool)
+        self.results = Results(self.draw, self.pool)
+        self.choices = Choices(self.draw, self.pool)
+
+    def examples(self, count: int) -> Iterator[Example]:
+        """Without repetitions, each one proven to be answerable from what it shows."""
+        seen: set[tuple[str, str]] = set()
+        while len(seen) < count:
+            example = self._one()
+            if example is None or fault(example):
+                continue
+            key = (example.question, ",".join(tool.name for tool in example.tools))
+            if key not in seen:
+                seen.add(key)
+                yield self._surrounded(example)
+
+    def _one(self) -> Example | None:
+        draw = self.draw
+        zh = draw.chance(CHINESE)
+        language = "zh" if zh else draw.one(["de", "fr", "es"]) if draw.chance(FOREIGN) else "en"
+        plain = "zh" if zh else "en"
+        makers: list[tuple[float, Maker]] = [
+            (40, lambda: self.calls.one(language)),
+            (4, lambda: self.calls.twice(plain)),
+            (5, lambda: self.calls.two(plain)),
+            (3, lambda: self.calls.again(plain)),
+            (7, lambda: self.calls.missing(plain)),
+            (4, lambda: self.calls.chats(plain)),
+            (6, lambda: self.calls.none_fits(plain)),
+            (7, lambda: self.calls.lacking(plain)),
+            (4, lambda: self.calls.about(plain)),
+            (11, lambda: self.results.one(zh)),
+            (7, lambda: self.results.rows(zh)),
+            (3, lambda: self.results.several(zh)),
+            (2.5, lambda: self.results.error(zh)),
+            (0.7, lambda: self.results.nothing(zh)),
+            (1.5, lambda: self.results.done(zh)),
+            (3, lambda: self.choices.by_text(zh)),
+            (5, lambda: self.choices.by_tool(zh)),
+        ]
+        return draw.random.choices([maker for _, maker in makers], [share for share, _ in makers])[0]()
+
+    def _surrounded(self, example: Example) -> Example:
+        draw, messages = self.draw, example.messages
+        if draw.chance(0.06):
+            asked, reply = draw.one(self.calls.chat["zh" if example.zh else "en"])
+            messages = (said("user", asked), said("assistant", reply), *messages)
+        if draw.chance(0.25):
+            messages = (said("system", draw.one(self.results.records.lists["systems"])), *messages)
+        return replace(example, messages=messages)
+
+
+def fault(example: Example) -> str:
+    """Why an example would teach something wrong; nothing if it does not."""
+    shown = sum(len(json.dumps(tool.parameters)) + len(tool.description) for tool in example.tools)
+    talk = " ".join(message.text for message in example.messages)
+    if shown + len(talk) * (3 if example.zh else 1) > LONGEST:
+        return "too long"
+    if re.search(r"\{\w?\}|\0", example.question.replace('"{}"', "")) and example.skill not in ("nothing",):
+        return "a gap was not filled"
+    tools = {tool.name: tool for tool in example.tools}
+    asked = " ".join(message.text for message in example.messages if message.role == "user")
+    for made in example.calls:
+        wrong = unlike(json.loads(made.arguments), tools[made.name].parameters, asked)
+        if wrong:
+            return wrong
+    return ""
+
+
+def unlike(value: Any, schema: dict[str, Any], asked: str) -> str:
+    """Where a value breaks its schema, or is text that the user did not write."""
+    kind = schema.get("type")
+    if kind == "object":
+        properties = schema["properties"]
+        if lacking := [key for key in schema.get("required", ()) if key not in value]:
+            return f"{lacking[0]} is missing"
+        return next(filter(None, (unlike(inner, properties[key], asked) for key, inner in value.items())), "")
+    if kind == "array":
+        return next(filter(None, (unlike(inner, schema["items"], asked) for inner in value)), "")
+    if kind == "string":
+        known = value in schema["enum"] if "enum" in schema else value in asked
+        return "" if known else f"{value} is not in the question"
+    return ""

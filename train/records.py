@@ -1,0 +1,161 @@
+"""What results tell of: things with values, and the questions that one value answers: data/answers.txt.
+
+# tools ; kind of subject (- for none) ; description ; Chinese description
+f keys ; kind                     a value; the first key names it here
+q key ; questions ; answers       {s} is the subject, {v} the value
+z key ; questions ; answers       the same in Chinese
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from train.catalogue import parted
+from train.draw import DATA, Draw, read
+from train.kinds import drawn
+
+
+@dataclass
+class Thing:
+    tools: tuple[str, ...]
+    subject: str
+    description: str
+    description_zh: str
+    keys: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    asks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    asks_zh: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question about one record. `row` has the subject, where there is one, under `key`."""
+
+    tool: str
+    description: str
+    argument: str
+    subject: str
+    row: dict[str, Any]
+    field: str
+    question: str
+    answer: str
+    label: str
+    noun: str
+    kind: str
+    """Of the subject."""
+
+    @property
+    def value(self) -> Any:
+        return self.row[self.field]
+
+
+def things() -> list[Thing]:
+    found: list[Thing] = []
+    for line in filter(None, (DATA / "answers.txt").read_text("utf-8").splitlines()):
+        mark, _, rest = line.partition(" ")
+        parts = parted(rest, " ; ")
+        if mark == "#":
+            found.append(Thing(parted(parts[0]), parts[1], parts[2], parts[3]))
+        elif mark == "f":
+            names = parted(parts[0])
+            found[-1].keys[names[0]] = (names, parts[1])
+        else:
+            asks = found[-1].asks if mark == "q" else found[-1].asks_zh
+            asks.append((parts[0], parted(parts[1]), parted(parts[2])))
+    return found
+
+
+class Records:
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.things = things()
+        self.lists: dict[str, Any] = read("labels.json")
+
+    def asked(self, zh: bool) -> Asked:
+        return self._of_thing(zh) if self.draw.chance(0.5) else self._of_anything(zh)
+
+    def like(self, asked: Asked, zh: bool) -> dict[str, Any]:
+        """Another row with the same keys."""
+        kinds = self._kinds(asked, zh)
+        return {key: drawn(self.draw, kinds[key], zh)[0] for key in asked.row if key in kinds}
+
+    def _kinds(self, asked: Asked, zh: bool) -> dict[str, str]:
+        kinds = {name: kind for thing in self.things for names, kind in thing.keys.values() for name in names}
+        kinds |= {label: kind for label, _, kind in self.lists["labels"]}
+        return kinds | dict(self.lists["labels_zh"])
+
+    def _of_thing(self, zh: bool) -> Asked:
+        draw = self.draw
+        thing = draw.one([thing for thing in self.things if thing.asks_zh] if zh else self.things)
+        subject = "" if thing.subject == "-" else str(drawn(draw, thing.subject, zh)[0])
+        row, renamed = {}, {}
+        for key, (names, kind) in thing.keys.items():
+            renamed[key] = draw.one(names)
+            row[renamed[key]] = drawn(draw, kind, zh)[0]
+        key, questions, answers = draw.one(thing.asks_zh if zh else thing.asks)
+        value = row[renamed[key]]
+        return Asked(
+            tool=draw.one(thing.tools),
+            description=thing.description_zh if zh else thing.description,
+            argument=_argument(thing.subject),
+            subject=subject,
+            row=row,
+            field=renamed[key],
+            question=draw.one(questions).replace("{s}", subject),
+            answer=draw.one(answers).replace("{s}", subject).replace("{v}", str(value)),
+            label=renamed[key].replace("_", " "),
+            noun="",
+            kind=thing.subject,
+        )
+
+    def _of_anything(self, zh: bool) -> Asked:
+        """A record of nothing in particular: the label in the question says which value is meant."""
+        draw = self.draw
+        chosen = draw.some(self.lists["labels_zh" if zh else "labels"], draw.whole(2, 7))
+        row = {entry[0]: drawn(draw, entry[-1], zh)[0] for entry in chosen}
+        entry = draw.one(chosen)
+        label = entry[0] if zh else entry[1] or entry[0].replace("_", " ")
+        noun = draw.one(self.lists["nouns_zh" if zh else "nouns"])
+        kind = draw.one(self.lists["subjects"])
+        subject = str(drawn(draw, kind, zh)[0])
+        named = subject if draw.chance(0.5) else f"{noun}{subject}" if zh else f"{noun} {subject}"
+        question, answer = self._generic(label, named, str(row[entry[0]]), zh)
+        return Asked(
+            tool=draw.one(["get_{}", "{}_details", "lookup_{}", "fetch_{}"]).format(
+                "record" if zh else noun.replace(" ", "_")
+            ),
+            description=f"查询{noun}" if zh else f"Get the details of one {noun}",
+            argument="name",
+            subject=subject,
+            row=row,
+            field=entry[0],
+            question=question,
+            answer=answer,
+            label=label,
+            noun=noun,
+            kind=kind,
+        )
+
+    def _generic(self, label: str, named: str, value: str, zh: bool) -> tuple[str, str]:
+        if zh:
+            asked = ["{s}的{l}是多少？", "{s}的{l}是什么？", "查一下{s}的{l}", "告诉我{s}的{l}"]
+            replies = ["{s}的{l}是{v}。"]
+        else:
+            asked = [
+                "What is the {l} of {s}?",
+                "what's the {l} of {s}",
+                "Tell me the {l} of {s}.",
+                "I need the {l} of {s}.",
+                "{s}: which {l} does it have?",
+                "Look up the {l} for {s}, please.",
+                "Can you check the {l} of {s}?",
+            ]
+            replies = ["The {l} of {s} is {v}."]
+        parts = {"l": label, "s": named, "v": value}
+        return self.draw.one(asked).format(**parts), self.draw.one(replies).format(**parts)
+
+
+def _argument(kind: str) -> str:
+    """A name for the argument that takes the subject."""
+    name = kind.split()[0]
+    return {"-": "", "enum_free": "name", "expr": "expression"}.get(name, name)

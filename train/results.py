@@ -1,0 +1,180 @@
+"""Skill 3: a short true sentence from what a tool gave: a value, rows, several results, errors, nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightseat.messages import Message, said
+from rightseat.prompt import ToolSpec
+from train import layouts
+from train.draw import Draw
+from train.example import Example, call, exchange
+from train.kinds import drawn
+from train.pool import Pool
+from train.records import Asked, Records
+from train.shown import Shown
+from train.wording import question, values
+
+SORRY = [
+    "That did not work: {}.",
+    "Sorry, that failed: {}.",
+    "I could not do that: {}.",
+    "The tool reported an error: {}.",
+]
+SORRY_ZH = ["抱歉，操作失败：{}。", "没有成功：{}。"]
+NOTHING = ["I found nothing for {}.", "There are no results for {}."]
+NAMES = ("name", "id", "title", "key")
+
+
+class Results:
+    def __init__(self, draw: Draw, pool: Pool) -> None:
+        self.draw, self.pool = draw, pool
+        self.records = Records(draw)
+
+    def one(self, zh: bool) -> Example:
+        asked = self.records.asked(zh)
+        draw, row = self.draw, dict(asked.row)
+        if asked.subject and draw.chance(0.6):
+            row = {asked.argument if draw.chance(0.3) else draw.one(NAMES): asked.subject, **row}
+        row = layouts.keyed(draw, row, draw.chance(0.2))
+        if draw.chance(0.07):
+            result = draw.one([str(asked.value), layouts.spaced({asked.field: asked.value})])
+        else:
+            result = layouts.single(draw, row)
+        return self._example("result", [asked], [result], asked.answer, zh)
+
+    def rows(self, zh: bool) -> Example:
+        """One row among others, or the highest, the lowest, or how many there are."""
+        draw, asked = self.draw, self.records.asked(zh)
+        while not asked.subject:
+            asked = self.records.asked(zh)
+        key = draw.one(NAMES)
+        others = {str(drawn(draw, asked.kind, zh)[0]) for _ in range(draw.whole(1, 5))}
+        rows = [{key: asked.subject, **asked.row}]
+        rows += [{key: name, **self.records.like(asked, zh)} for name in sorted(others - {asked.subject})]
+        keep = [key, *dict.fromkeys([asked.field, *draw.some(list(asked.row), 3)])]
+        rows = [{name: row[name] for name in keep if name in row} for row in draw.some(rows, len(rows))]
+        reply = asked.answer
+        if draw.chance(0.4) and len(rows) > 1:
+            asked, reply = self._over_all(asked, rows, key, zh)
+        return self._example("rows", [asked], [layouts.many(draw, rows)], reply, zh, listed=True)
+
+    def _over_all(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+        draw, noun, label = self.draw, asked.noun or ("项" if zh else "entry"), asked.label
+        numbers = all(isinstance(row[asked.field], int | float) for row in rows)
+        if not numbers or draw.chance(0.25):
+            plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+            words = (
+                f"有多少{noun}？"
+                if zh
+                else draw.one([f"How many {plural} are there?", f"count the {plural}"])
+            )
+            return _asking(
+                asked, words
+            ), f"共有{len(rows)}个{noun}。" if zh else f"There are {len(rows)} {plural}."
+        most = draw.chance(0.5)
+        best = (max if most else min)(rows, key=lambda row: row[asked.field])
+        name, value = best[key], best[asked.field]
+        if zh:
+            side = "最高" if most else "最低"
+            return _asking(asked, f"哪个的{label}{side}？"), f"{name}的{label}{side}，为{value}。"
+        side = "highest" if most else "lowest"
+        return _asking(
+            asked, f"Which {noun} has the {side} {label}?"
+        ), f"{name} has the {side} {label}: {value}."
+
+    def several(self, zh: bool) -> Example:
+        draw = self.draw
+        asked = [self.records.asked(zh), self.records.asked(zh)]
+        results = [layouts.single(draw, layouts.keyed(draw, one.row, False)) for one in asked]
+        return self._example(
+            "results", asked, results, ("" if zh else " ").join(one.answer for one in asked), zh
+        )
+
+    def error(self, zh: bool) -> Example:
+        draw, asked = self.draw, self.records.asked(zh)
+        lists = self.records.lists
+        message = draw.one(lists["errors_zh" if zh else "errors"])
+        if not zh and asked.subject and draw.chance(0.3):
+            message = f"{message}: {asked.subject}"
+        result = layouts.failed(draw, message)
+        return self._example(
+            "error", [asked], [result], draw.one(SORRY_ZH if zh else SORRY).format(message), zh
+        )
+
+    def nothing(self, zh: bool) -> Example:
+        draw, asked = self.draw, self.records.asked(zh)
+        while not asked.subject:
+            asked = self.records.asked(zh)
+        result = draw.one(["[]", "{}", "null", '{"results": []}', '{"count": 0, "items": []}', "No results."])
+        reply = f"没有找到{asked.subject}的结果。" if zh else draw.one(NOTHING).format(asked.subject)
+        return self._example("nothing", [asked], [result], reply, zh)
+
+    def done(self, zh: bool) -> Example:
+        """An action that was carried out: say so, with the reference if there is one."""
+        draw, language = self.draw, "zh" if zh else "en"
+        tool = self.pool.target(language)
+        while tool.reads:
+            tool = self.pool.target(language)
+        shown = Shown(draw, self.pool.beside([tool], self.pool.count(), zh), zh)
+        filled = values(draw, tool, zh)
+        made = call(shown.name(tool), shown.arguments(tool, filled.values))
+        reference = draw.one([f"{draw.letters(2)}-{draw.digits(4)}", draw.digits(6), draw.made_up(3)])
+        key = draw.one(["id", "reference", "confirmation", "number"])
+        plain = draw.chance(0.4)
+        row: dict[str, Any] = draw.one([{"status": "ok"}, {"success": True}, {"state": "done"}])
+        result = (
+            draw.one(["OK", "Done.", layouts.spaced(row)])
+            if plain
+            else layouts.dumped(draw, {**row, key: reference})
+        )
+        reply = (
+            ("好的，已完成。" if zh else "Done.")
+            if plain
+            else (f"已完成，编号是{reference}。" if zh else f"Done. The {key} is {reference}.")
+        )
+        messages = exchange(question(draw, tool, filled, language), [made], [result])
+        return Example("done", tuple(shown.specs), messages, text=reply, zh=zh)
+
+    def _example(
+        self, skill: str, asked: list[Asked], results: list[str], reply: str, zh: bool, listed: bool = False
+    ) -> Example:
+        draw = self.draw
+        words = [one.question for one in asked]
+        text = words[0] if len(words) == 1 else self._both(words, zh)
+        specs, calls = self._tools(asked, listed, zh)
+        messages: tuple[Message, ...] = exchange(text, calls, results)
+        if draw.chance(0.1):
+            messages = (
+                said("user", "你好" if zh else "Hi"),
+                said("assistant", "你好！" if zh else "Hello!"),
+                *messages,
+            )
+        return Example(skill, specs, messages, text=reply, zh=zh)
+
+    def _both(self, words: list[str], zh: bool) -> str:
+        if zh:
+            return words[0].rstrip("？") + "？另外，" + words[1]
+        return words[0].rstrip("?.") + self.draw.one(["? And ", ", and ", "? Also, "]) + words[1]
+
+    def _tools(self, asked: list[Asked], listed: bool, zh: bool) -> tuple[tuple[ToolSpec, ...], list[Any]]:
+        draw = self.draw
+        shown = Shown(draw, self.pool.strangers(None, max(0, self.pool.count() - 2), zh), zh)
+        specs, calls = list(shown.specs), []
+        for number, one in enumerate(asked):
+            name = one.tool if not listed else f"list_{draw.one(['all', 'entries', one.tool.split('_')[-1]])}"
+            takes = bool(one.argument) and not (listed and draw.chance(0.6))
+            properties = {one.argument: {"type": "string"}} if takes else {}
+            spec = ToolSpec(
+                name,
+                one.description,
+                {"type": "object", "properties": properties, "required": list(properties)},
+            )
+            if all(other.name != name for other in specs):
+                specs.append(spec)
+            calls.append(call(name, {one.argument: one.subject} if takes else {}, number))
+        return tuple(draw.some(specs, len(specs))), calls
+
+
+def _asking(asked: Asked, words: str) -> Asked:
+    return Asked(**{**asked.__dict__, "question": words})
