@@ -39,6 +39,11 @@ def test_odd_schemas_are_told_too(schema: dict[str, object]) -> None:
     assert signature(ToolSpec("f", "", schema)).startswith("f(")
 
 
+def test_a_huge_enum_is_told_in_part() -> None:
+    schema = {"properties": {"a": {"enum": list(range(5000))}}}
+    assert signature(ToolSpec("f", "", schema)).endswith("38|39|...)")
+
+
 def test_a_schema_without_end_is_told_to_some_depth() -> None:
     deep: dict[str, object] = {"type": "object", "properties": {}}
     deep["properties"] = {"more": deep}

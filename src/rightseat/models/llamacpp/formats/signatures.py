@@ -25,6 +25,8 @@ TOLD = (
     "If none fits or a required value is missing, reply in plain words."
 )
 _DEEPEST = 4
+# The grammar knows all values of an enum; a prompt of thousands would fill the model's context.
+_VALUES = 40
 
 
 class Signatures(Hermes):
@@ -81,7 +83,8 @@ def _type(schema: Any, depth: int) -> str:
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return "any"
     if isinstance(schema.get("enum"), list):
-        return "|".join(map(dumped, schema["enum"]))
+        listed = [dumped(value) for value in schema["enum"][:_VALUES]]
+        return "|".join(listed if len(schema["enum"]) <= _VALUES else [*listed, "..."])
     kind = schema.get("type", "any")
     if kind == "array":
         return f"{_type(schema.get('items', {}), depth + 1)}[]"
