@@ -103,6 +103,8 @@ async def test_discovery_is_bounded() -> None:
 
 
 async def test_the_first_token_is_not_doubled() -> None:
-    assert await control.without_double_start("<s>hi", "<s>", Words()) == "hi"
-    assert await control.without_double_start("hi", "<s>", Words()) == "hi"
-    assert await control.without_double_start("<s>hi", "", Words()) == "<s>hi"
+    assert await control.adds_start(Words())
+    assert control.without_double_start("<s>hi", "<s>", adds=True) == "hi"
+    assert control.without_double_start("<s>hi", "<s>", adds=False) == "<s>hi"
+    assert control.without_double_start("hi", "<s>", adds=True) == "hi"
+    assert control.without_double_start("<s>hi", "", adds=True) == "<s>hi"

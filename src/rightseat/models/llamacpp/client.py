@@ -12,7 +12,8 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from rightseat.errors import CallerError, ConfigError, RightseatError
+from rightseat.errors import CallerError, RightseatError
+from rightseat.http import address as http
 from rightseat.models.llamacpp import faults
 from rightseat.models.llamacpp.silence import Silence
 from rightseat.models.llamacpp.wire import Piece, Token, Tokens
@@ -216,15 +217,7 @@ class Client:
 
 
 def address(url: str) -> URL:
-    try:
-        found = URL(url)
-        port = found.port
-    except ValueError as error:
-        raise ConfigError("The llama-server's address looks like http://127.0.0.1:8080") from error
-    if found.scheme not in ("http", "https") or not found.host or not port:
-        raise ConfigError("The llama-server's address must begin with http:// or https:// and name a host.")
-    if found.user or found.password:
-        raise ConfigError("The llama-server's address must not hold a password: give the key as api_key.")
+    found = http.address(url, "The llama-server's address")
     # People copy the address of its OpenAI API; ours are beside it.
     path = found.path.rstrip("/").removesuffix("/v1")
     return found.with_path(path + "/", encoded=True)

@@ -119,8 +119,11 @@ async def prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
     return [token for part in tokens for token in part]
 
 
-async def without_double_start(rendered: str, bos: str, tokenizer: Tokenizer) -> str:
+async def adds_start(tokenizer: Tokenizer) -> bool:
+    """Whether the server puts the model's first token before every prompt. It is the same for all of them."""
+    return bool(await tokenizer.tokenize("", add=True))
+
+
+def without_double_start(rendered: str, bos: str, adds: bool) -> str:
     """Many templates write the first token that the server would add too; two of them confuse a model."""
-    if bos and rendered.startswith(bos) and await tokenizer.tokenize("", add=True):
-        return rendered.removeprefix(bos)
-    return rendered
+    return rendered.removeprefix(bos) if adds else rendered

@@ -99,6 +99,7 @@ class Llama:
         self._known: Known | None = None
         self._voices: dict[str, Voice] = {}
         self._discovery: Discovery | None = None
+        self._adds_start: bool | None = None
 
     @property
     def ready(self) -> bool:
@@ -194,7 +195,9 @@ class Llama:
             voice = Voice(other.template, voice.format, other.thinking)
             ask = replace(ask, abilities=other.template.abilities, thinking=other.thinking)
             plan, rendered = _drawn(voice, ask)
-        rendered = await control.without_double_start(rendered + plan.ending, known.sources.bos, client)
+        if self._adds_start is None:
+            self._adds_start = await control.adds_start(client)
+        rendered = control.without_double_start(rendered + plan.ending, known.sources.bos, self._adds_start)
         return plan, await control.prompt(rendered, client)
 
     async def _prefix(self, system: str) -> str | list[int]:

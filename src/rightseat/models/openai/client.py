@@ -21,6 +21,7 @@ from rightseat.errors import (
 )
 from rightseat.fragments import Fragment
 from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
+from rightseat.http.address import address
 from rightseat.models.openai import faults, request
 from rightseat.models.openai.answer import Answer
 from rightseat.models.openai.exchange import Exchange
@@ -61,7 +62,7 @@ class OpenAI:
         usage: bool = True,
         tries: int = 3,
     ) -> None:
-        base = _address(base_url)
+        base = address(base_url, "base_url")
         vendor = is_openai(base_url)
         self.name = name
         self.address = str(base)
@@ -211,19 +212,6 @@ class OpenAI:
 
 def is_openai(base_url: str) -> bool:
     return URL(base_url).host == "api.openai.com"
-
-
-def _address(base_url: str) -> URL:
-    try:
-        url = URL(base_url)
-        port = url.port
-    except ValueError as error:
-        raise ConfigError("base_url is not an address: it looks like http://127.0.0.1:8080/v1") from error
-    if url.scheme not in ("http", "https") or not url.host or not port:
-        raise ConfigError("base_url must begin with http:// or https:// and name a host.")
-    if url.user or url.password:
-        raise ConfigError("base_url must not contain a user or a password: use api_key or headers.")
-    return url.with_fragment(None)
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
