@@ -25,6 +25,7 @@ from rightseat.events import (
     Usage,
 )
 from rightseat.fragments import Fragment
+from rightseat.fragments import Text as Words
 from rightseat.messages import Call, Message, Opaque, Text
 
 # An answer longer than this, about a million tokens, is a model that runs away with the memory.
@@ -66,9 +67,15 @@ class Assembly:
         self.usage: Usage | None = None
 
     def take(self, fragment: Fragment) -> list[Event]:
-        # Nearly all are texts, and to match one costs as much as all that is done with it.
-        if isinstance(fragment, fragments.Text):
-            return self.text(fragment.text, False, fragment.logprobs)
+        # Nearly all go on with a text, and to match one costs as much as all that is done with it.
+        if isinstance(fragment, Words):
+            text, current = fragment.text, self.open
+            size = self.size + len(text)
+            if text and type(current) is TextStart and not current.refusal and size <= MAX_TEXT:
+                self.size = size
+                self.texts.write(text)
+                return [TextDelta(current.id, text, fragment.logprobs)]
+            return self.text(text, False, fragment.logprobs)
         match fragment:
             case fragments.CallArgs(index, json):
                 return self.args(index, json)

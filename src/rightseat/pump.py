@@ -69,11 +69,12 @@ class Writer:
 
     async def write(self, reply: Reply) -> None:
         ended = False
+        direct, clock = self.direct, self.clock
         async with closing(reply):
             async for part in reply:
                 if isinstance(part, bytes):
-                    if self.direct is not None and self.direct(part):
-                        self.since = self.clock()
+                    if direct is not None and direct(part):
+                        self.since = clock()
                     else:
                         await self.put(body(part, more=True))
                     continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Set
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,6 +60,45 @@ class Run:
         return self.error
 
 
+class Watch(Protocol):
+    """Sees one run from its beginning to every kind of end. Not a layer: each token would pay for one."""
+
+    silent: bool
+    """Nothing was said yet: then `speak` is called before the first word."""
+
+    def speak(self) -> None: ...
+    def see(self, event: Event, /) -> None: ...
+    def end(self, failed: RightseatError | None, /) -> None: ...
+
+
+class Unwatched:
+    silent = False
+
+    def speak(self) -> None: ...
+    def see(self, event: Event, /) -> None: ...
+    def end(self, failed: RightseatError | None, /) -> None: ...
+
+
+class Directory(Mapping[str, Responder]):
+    """Finds everybody by name, and lists all but the hidden ones."""
+
+    def __init__(self, every: Mapping[str, Responder], hidden: Set[str]) -> None:
+        self.every = every
+        self.listed = {name: one for name, one in every.items() if name not in hidden}
+
+    def __getitem__(self, name: str) -> Responder:
+        return self.every[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.every
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.listed)
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+
 class Runtime:
     def __init__(
         self,
@@ -69,6 +108,7 @@ class Runtime:
         system: str = "",
         assistants: Iterable[Assistant] = (),
         agents: Mapping[str, Responder] | None = None,
+        flows: Mapping[str, Responder] | None = None,
         layers: Iterable[Layer] = (),
         store: Store,
         limits: Limits = Limits(),
@@ -86,11 +126,14 @@ class Runtime:
         self.draining = False
         self._last: asyncio.Future[None] | None = None
         self._closers = tuple(closers)
+        self.flows: Mapping[str, Responder] = flows or {}
+        self.agents: Mapping[str, Responder] = agents or {}
         responders: dict[str, Responder] = {a.name: Engine(a, store) for a in listed}
-        responders |= agents or {}
-        self.responders: Mapping[str, Responder] = {
-            name: wrapped(responder, layers) for name, responder in responders.items()
-        }
+        responders |= {**self.flows, **self.agents}
+        every = {name: wrapped(responder, layers) for name, responder in responders.items()}
+        # A flow that is not described as an assistant is found by its name, and not listed.
+        hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
+        self.responders: Mapping[str, Responder] = Directory(every, hidden)
 
     @property
     def active(self) -> int:
@@ -120,7 +163,7 @@ class Runtime:
         if name in self.aliases:
             return self.aliases[name]
         models = {id(assistant.model) for assistant in self.assistants.values()}
-        if len(models) <= 1 and len(self.responders) == len(self.assistants):
+        if len(models) <= 1 and self.agents.keys() <= self.assistants.keys():
             return None
         known = ", ".join(self.responders)
         raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
@@ -133,7 +176,9 @@ class Runtime:
 
     def bare(self, name: str | None) -> bool:
         assistant = self.assistant(name)
-        return assistant is not None and not assistant.system and not assistant.tools
+        if assistant is None or assistant.source is not None or assistant.name in self.flows:
+            return False
+        return not assistant.system and not assistant.tools
 
     def completes(self, name: str | None) -> bool:
         assistant = self.assistant(name)
@@ -170,6 +215,8 @@ class Runtime:
         deadline = asyncio.get_running_loop().time() + seconds
         turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), deadline=deadline)
         opened = Opened()
+        watch = self.watch(turn)
+        failed: RightseatError | None = None
         run = Run()
         self.runs.add(run)
         timer = asyncio.get_running_loop().call_at(
@@ -182,6 +229,9 @@ class Runtime:
                 async for event in events:
                     if type(event) is not TextDelta:
                         opened.see(event)
+                        watch.see(event)
+                    elif watch.silent:
+                        watch.speak()
                     yield event
             return
         except RightseatError as error:
@@ -197,9 +247,14 @@ class Runtime:
         finally:
             timer.cancel()
             self.leave(run)
+            watch.end(failed)
         for event in opened.ends():
             yield event
         yield failure_of(failed)
+
+    def watch(self, turn: Turn) -> Watch:
+        """Who watches this run."""
+        return Unwatched()
 
     def leave(self, run: Run) -> None:
         self.runs.discard(run)

@@ -24,7 +24,7 @@ class Reader:
     An event longer than `limit` bytes raises UpstreamGarbled, after the events before it were given out.
     """
 
-    __slots__ = ("_after_cr", "_data", "_limit", "_opening", "_partial", "_size", "_too_long")
+    __slots__ = ("_after_cr", "_data", "_limit", "_opening", "_partial", "_too_long", "open")
 
     def __init__(self, limit: int = 1 << 20) -> None:
         self._limit = limit
@@ -32,8 +32,8 @@ class Reader:
         self._opening: bytes | None = b""
         self._partial: list[bytes] = []
         self._data: list[bytes] = []
-        # Bytes of the event that is open; 0 when none is.
-        self._size = 0
+        self.open = 0
+        """Bytes of the event that is open; 0 when none is."""
         self._after_cr = False
         self._too_long = False
 
@@ -42,7 +42,7 @@ class Reader:
         # try the bytes as a number first, and cost more than all the rest.)
         length = len(chunk)
         if (
-            not self._size
+            not self.open
             and chunk[:6] == b"data: "
             and chunk[-2:] == b"\n\n"
             and chunk.find(b"\n") == length - 2
@@ -67,10 +67,10 @@ class Reader:
         self._check()
         if self._opening is not None:
             chunk = self._opening + chunk
-            self._size = 0
+            self.open = 0
             if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
                 self._opening = chunk
-                self._size = len(chunk)
+                self.open = len(chunk)
                 return []
             self._opening = None
             chunk = chunk.removeprefix(_BOM)
@@ -90,8 +90,8 @@ class Reader:
         events: list[bytes] = []
         last = len(lines) - 1
         for number, line in enumerate(lines):
-            self._size += len(line)
-            if self._size > self._limit:
+            self.open += len(line)
+            if self.open > self._limit:
                 self._too_long = True
                 break
             if number == last:
@@ -108,7 +108,7 @@ class Reader:
                 if self._data:
                     events.append(b"\n".join(self._data))
                     self._data.clear()
-                self._size = 0
+                self.open = 0
         return events
 
     def _field(self, line: bytes) -> None:

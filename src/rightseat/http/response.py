@@ -16,6 +16,7 @@ import httptools
 MAX_HEAD = 64 << 10
 # What may wait to be taken before the server is made to wait.
 MAX_WAITING = 128 << 10
+NEVER = math.inf
 
 
 class Cut(OSError):
@@ -34,8 +35,6 @@ class Response(asyncio.Protocol):
     `release` is told whether the connection can serve again.
     """
 
-    NEVER = math.inf
-
     def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
@@ -43,7 +42,7 @@ class Response(asyncio.Protocol):
         self.ready = False
         self.over = False
         self.complete = False
-        self.since = self.NEVER
+        self.since = NEVER
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._release: Callable[[bool], None] | None = release
@@ -54,6 +53,8 @@ class Response(asyncio.Protocol):
         self._waiting = 0
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
+        # The parser calls it for every piece: no function of ours stands between.
+        self.on_body = self._pieces.append
         parser = httptools.HttpResponseParser(self)
         # As browsers do: the server is one that somebody chose, not a stranger.
         parser.set_dangerous_leniencies(
@@ -72,19 +73,22 @@ class Response(asyncio.Protocol):
 
     def arrival(self) -> asyncio.Future[None]:
         """Done when something has happened, which need not make it `ready`. One reader at a time."""
-        if self.since == self.NEVER:
-            self.since = self._loop.time()
-        self._waiter = self._loop.create_future()
-        return self._waiter
+        loop = self._loop
+        if self.since == NEVER:
+            self.since = loop.time()
+        self._waiter = waiter = loop.create_future()
+        return waiter
 
     def take(self) -> bytes:
         """All of the body that has arrived since."""
         pieces = self._pieces
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.ready = self.over
+        self.since = NEVER
+        if len(pieces) == 1 and not self._waiting:
+            return pieces.pop()
+        data = b"".join(pieces)
         pieces.clear()
         self._waiting = 0
-        self.ready = self.over
-        self.since = self.NEVER
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
@@ -130,10 +134,22 @@ class Response(asyncio.Protocol):
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
                 self._garble()
-        elif self._waiting > MAX_WAITING and not self._paused:
+        if self._pieces:
+            self.ready = True
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
+        elif self.begun:
+            # Nobody waits for it, so it waits.
+            self._hoard(len(data))
+
+    def _hoard(self, size: int) -> None:
+        self._waiting += size
+        if self._waiting > MAX_WAITING and not self._paused:
             self._paused = True
             self._transport.pause_reading()
-        self._wake()
 
     def eof_received(self) -> None:
         """The server will say no more. For a body that tells no length, that is its end."""
@@ -187,11 +203,6 @@ class Response(asyncio.Protocol):
         self.status = status
         self.begun = True
         self._keep = self._parser.should_keep_alive()
-
-    def on_body(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._waiting += len(piece)
-        self.ready = True
 
     def on_message_complete(self) -> None:
         if self.begun:

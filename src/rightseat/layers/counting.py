@@ -7,48 +7,23 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 
 from rightseat.errors import RightseatError
-from rightseat.events import CallResult, CallStart, Event, RunFailed, RunFinished, TextDelta
+from rightseat.events import CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.fragments import Fragment, Used
 from rightseat.layers.source import Around, Source
 from rightseat.metrics import Meters
 from rightseat.prompt import Model, Prompt
-from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
-from rightseat.turn import Turn
 
 CLIENT, UNKNOWN = "(client)", "(unknown)"
 Clock = Callable[[], float]
 
 
-def counted(
-    meters: Meters, assistants: Collection[str], tools: Collection[str], clock: Clock = time.perf_counter
-) -> Layer:
-    """For around the run itself: only there every end is seen. `tools` are the server's own."""
-
-    def layer(inner: Responder) -> Responder:
-        async def respond(turn: Turn) -> AsyncIterator[Event]:
-            name = turn.assistant or "default"
-            tally = Tally(meters, name if name in assistants else UNKNOWN, tools, clock)
-            try:
-                async with closing(inner(turn)) as events:
-                    async for event in events:
-                        if type(event) is not TextDelta:
-                            tally.see(event)
-                        elif tally.silent:
-                            tally.speak()
-                        yield event
-            finally:
-                tally.end()
-
-        return respond
-
-    return layer
-
-
 class Tally:
-    """One run as it is counted. Without a last event its client has left."""
+    """One run as it is counted. Without a last event its client has left. `tools` are the server's own."""
 
-    def __init__(self, meters: Meters, assistant: str, tools: Collection[str], clock: Clock) -> None:
+    def __init__(
+        self, meters: Meters, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
+    ) -> None:
         self.meters = meters
         self.assistant = assistant
         self.tools = tools
@@ -76,12 +51,17 @@ class Tally:
             case RunFinished(reason):
                 self.reason = reason
             case RunFailed(code):
-                self.reason = "failed"
-                self.meters.failures.add(self.assistant, code)
+                self.fail(code)
             case _:
                 pass
 
-    def end(self) -> None:
+    def fail(self, code: str) -> None:
+        self.reason = "failed"
+        self.meters.failures.add(self.assistant, code)
+
+    def end(self, failed: RightseatError | None) -> None:
+        if failed is not None:
+            self.fail(failed.code)
         self.meters.active.value -= 1
         self.meters.runs.add(self.assistant, self.reason)
         self.meters.run_seconds.see(self.clock() - self.began, self.assistant)

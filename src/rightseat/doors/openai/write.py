@@ -51,12 +51,14 @@ async def stream(events: Numbered, asked: Asked) -> Reply:
     kind = chunks.TextChoice if asked.legacy else chunks.ChatChoice
     choices: list[chunks.Choice] = [kind(head, index) for index in range(len(asked.turns))]
     started, left, usage = False, len(choices), Usage()
+    only = choices[0]
     async with closing(events):
         async for item in events:
-            index, event = item if isinstance(item, tuple) else (0, item)
-            if type(event) is TextDelta and event.logprobs is None and started:
-                yield choices[index].text(event.text)
+            # The hot path: what comes without a number is of an only choice.
+            if type(item) is TextDelta and started and item.logprobs is None:
+                yield only.text(item.text)
                 continue
+            index, event = item if isinstance(item, tuple) else (0, item)
             if isinstance(event, RunStarted):
                 continue
             if isinstance(event, RunFailed):

@@ -36,6 +36,8 @@ class Answer:
         self._finish: str | None = None
         self._usage: Usage | None = None
         self.done = False
+        self.plain = False
+        """Whether the last payload was a text and nothing else."""
 
     @property
     def finished(self) -> bool:
@@ -43,6 +45,7 @@ class Answer:
         return self.done or self._finish in _REASONS
 
     def feed(self, payload: bytes) -> list[Fragment]:
+        self.plain = False
         if payload == b"[DONE]":
             self.done = True
             return []
@@ -58,8 +61,10 @@ class Answer:
             # Not `from` it: its traceback is a thousand frames of nothing.
             raise faults.garbled("JSON that is too deep") from None
         choices = chunk.choices
-        if choices and chunk.usage is None and chunk.error is None:
-            return self._choice(choices[0]) if len(choices) == 1 else self._choices(choices)
+        if choices and len(choices) == 1 and chunk.usage is None and chunk.error is None:
+            out = self._choice(choices[0])
+            self.plain = _plain(choices[0], out)
+            return out
         return self._rare(chunk, payload)
 
     def tail(self, payload: bytes) -> list[Fragment]:
@@ -129,6 +134,19 @@ class Answer:
         if delta.function_call is not None:
             pieces = [*pieces, ToolCall(index=0, function=delta.function_call)]
         return [fragment for piece in pieces for fragment in self._calls.take(piece)]
+
+
+def _plain(choice: Choice, out: list[Fragment]) -> bool:
+    """Whether the choice is a text and nothing else."""
+    delta = choice.delta
+    return (
+        len(out) == 1
+        and type(out[0]) is Text
+        and delta is not None
+        and isinstance(delta.content, str)
+        and choice.logprobs is None
+        and choice.finish_reason is None
+    )
 
 
 def _joined(content: list[Any]) -> str:

@@ -45,6 +45,7 @@ class OpenAI:
 
     `developer_role` None: the role `developer` goes to api.openai.com only, elsewhere it becomes `system`.
     `strict_tools`: the server enforces every tool's schema. `usage`: the server takes stream_options.
+    `images` None: the models of api.openai.com take images, others do not.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class OpenAI:
         developer_role: bool | None = None,
         strict_tools: bool = False,
         usage: bool = True,
+        images: bool | None = None,
         tries: int = 3,
     ) -> None:
         base = address(base_url, "base_url")
@@ -93,6 +95,7 @@ class OpenAI:
         )
         self._tries = tries
         self.enforces_schema = strict_tools
+        self.images = vendor if images is None else images
         self._client = Client(base, connect_timeout=connect_timeout)
 
     async def close(self) -> None:

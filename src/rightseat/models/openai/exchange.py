@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment
+from rightseat.fragments import Fragment, Text
 from rightseat.http import Response
 from rightseat.models.openai import faults
 from rightseat.models.openai.answer import Answer
+from rightseat.models.openai.mould import Mould
 from rightseat.models.openai.watchdog import Watchdog
 from rightseat.sse import Reader
 
@@ -22,6 +23,9 @@ _LINGER_SECONDS = 0.1
 
 
 class Source(Protocol):
+    open: int
+    """Bytes of an event that came in part; 0 between two events."""
+
     def feed(self, chunk: bytes, /) -> list[bytes]: ...
     def close(self) -> list[bytes]: ...
 
@@ -52,6 +56,7 @@ class Exchange:
         self._size = 0
         self.over = False
         self._error: RightseatError | None = None
+        self._mould = Mould()
         self._source: Source = Reader()
         try:
             self._source = _source(response.headers)
@@ -60,10 +65,20 @@ class Exchange:
 
     def read(self) -> list[Fragment]:
         """The fragments of what the response has ready, perhaps none."""
+        response = self.response
+        data = response.take()
+        self._size += len(data)
+        texts = self._mould.texts(data)
+        if texts is None or self._source.open or response.over or self._size > _ANSWER_LIMIT:
+            return self._parse(data)
+        self._watch.begun = True
+        return texts
+
+    def _parse(self, data: bytes) -> list[Fragment]:
         # What came before something unreadable is still given out; the error is raised after it, by end().
         out: list[Fragment] = []
         answer, response = self._answer, self.response
-        data, payload = response.take(), b""
+        payload = b""
         try:
             for payload in self._source.feed(data):
                 out += answer.feed(payload)
@@ -73,14 +88,15 @@ class Exchange:
         except RightseatError as error:
             self._fail(error)
             self._note(payload)
-        self._size += len(data)
         if self._size > _ANSWER_LIMIT:
             self._fail(faults.garbled("an answer without end"))
         if response.over or answer.done:
             self.over = True
         if out:
             self._watch.begun = True
-        return out
+        if answer.plain:
+            self._mould.learn(data, payload)
+        return joined(out) if len(out) > 1 else out
 
     def _fail(self, error: RightseatError) -> None:
         self._error = self._error or error
@@ -122,6 +138,8 @@ class Exchange:
 class Whole:
     """The body of a server that does not stream, as one payload."""
 
+    open = 1
+
     def __init__(self) -> None:
         self._body = bytearray()
 
@@ -149,3 +167,20 @@ def _source(headers: Mapping[str, str]) -> Source:
     if kind == "application/json":
         return Whole()
     raise faults.garbled("neither an event stream nor JSON")
+
+
+def joined(found: list[Fragment]) -> list[Fragment]:
+    """Words that came at once as one: every further step costs as much for one as for many."""
+    out: list[Fragment] = []
+    texts: list[str] = []
+    for fragment in found:
+        if type(fragment) is Text and fragment.logprobs is None:
+            texts.append(fragment.text)
+            continue
+        if texts:
+            out.append(Text("".join(texts)))
+            texts = []
+        out.append(fragment)
+    if texts:
+        out.append(Text("".join(texts)))
+    return out

@@ -34,6 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """The server enforces every tool's schema: arguments are passed on as they come."""
     usage: bool = True
     """The server takes `stream_options`; false for old ones that refuse it."""
+    images: bool | None = None
+    """Whether the model takes images; not given: those of api.openai.com do, others do not."""
     tries: int = 3
     """How often a request is sent that fails before its first token."""
     tools: Literal["native", "schema", "prompt"] = "native"

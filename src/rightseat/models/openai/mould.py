@@ -1,0 +1,60 @@
+"""The events of one answer mostly differ in one string. Where they do, only that string is read.
+
+An event that was read whole gives the mould: the bytes before and after its text. Bytes that begin and end
+alike, and are one JSON string between, can mean nothing but an event with another text.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from rightseat.fragments import Fragment, Text
+
+# Inside a JSON string every quote is escaped, so this is a key and its value.
+_CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
+# Some servers put something new into every chunk: then learning again and again would only cost.
+_TRIES = 4
+_text = msgspec.json.Decoder(str).decode
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class Mould:
+    __slots__ = ("_after", "_before", "_room", "_seam", "_tries")
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._after = b""
+        self._seam = b""
+        self._room = 0
+        self._tries = _TRIES
+
+    def texts(self, data: bytes) -> list[Fragment] | None:
+        """The texts, also empty ones, of events that differ in nothing else; None: to be read whole."""
+        before, after = self._before, self._after
+        if not (before and data.startswith(before) and data.endswith(after) and len(data) >= self._room):
+            return None
+        inner = data[len(before) : -len(after)]
+        try:
+            # No line ends inside: JSON has none in a string.
+            if inner.find(self._seam) < 0:
+                return [Text(_text(inner))]
+            strings = inner.split(self._seam)
+            found = _texts(b"[%b]" % b",".join(strings))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        # Where one event held two strings, it was no event of this mould, nor of any other.
+        return [Text("".join(found))] if len(found) == len(strings) else None
+
+    def learn(self, data: bytes, payload: bytes) -> None:
+        """From an event whose payload was a text and nothing else, if nothing came after it."""
+        event = b"data: %b\n\n" % payload
+        if not self._tries or not data.endswith(event):
+            return
+        self._tries -= 1
+        found = [*_CONTENT.finditer(event)]
+        if len(found) == 1:
+            self._before, self._after = event[: found[0].start(1)], event[found[0].end(1) :]
+            self._seam = self._after + self._before
+            self._room = len(self._seam) + 2

@@ -1,0 +1,92 @@
+"""Events that differ in their text only: what is read the short way must be what the long way reads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.fragments import Text
+from rightseat.models.openai.answer import Answer
+from rightseat.models.openai.mould import Mould
+from rightseat.sse import Reader
+
+
+def event(text: str, **more: object) -> bytes:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": None} | more
+    return b"data: " + json.dumps({"id": "c", "choices": [choice], "created": 1}).encode() + b"\n\n"
+
+
+def short_way(mould: Mould, data: bytes) -> list[str] | None:
+    found = mould.texts(data)
+    return None if found is None else [part.text for part in found if isinstance(part, Text)]
+
+
+def taught(first: bytes) -> Mould:
+    mould = Mould()
+    mould.learn(first, first[6:-2])
+    return mould
+
+
+def long_way(data: bytes) -> list[str]:
+    answer = Answer()
+    found = [fragment for payload in Reader().feed(data) for fragment in answer.feed(payload)]
+    return [fragment.text for fragment in found if isinstance(fragment, Text)]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=8))
+def test_texts_are_those_of_the_long_way(texts: list[str]) -> None:
+    data = b"".join(map(event, texts))
+    # What came at once goes on as one.
+    assert short_way(taught(event("first")), data) == ["".join(texts)] == ["".join(long_way(data))]
+
+
+@given(st.text('"\\,:content{}[]\n ', max_size=30), st.binary(max_size=12), st.integers(0, 200))
+def test_whatever_is_read_the_short_way_is_right(text: str, noise: bytes, at: int) -> None:
+    whole = event(text) + event("then")
+    data = whole[:at] + noise + whole[at:]
+    found = short_way(taught(event("first")), data)
+    if found is not None:
+        assert "".join(found) == "".join(long_way(data))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        event("x", finish_reason="stop"),
+        event("x", index=1),
+        event("x", logprobs={"content": []}),
+        event("x")[:-1],
+        event("x") + b"data: [DONE]\n\n",
+        event("x").replace(b'"x"', b'"x", "content": "y"'),
+        event("x").replace(b'"x"', b'"x","y"'),
+        event("x").replace(b'"x"', b"null"),
+        event("x").replace(b'"x"', b'"\n"'),
+        event("x").replace(b'"x"', b'"\xff"'),
+        event("x").replace(b'"x"', b""),
+        b"",
+    ],
+)
+def test_what_differs_elsewhere_is_read_whole(other: bytes) -> None:
+    assert taught(event("first")).texts(other) is None
+
+
+def test_the_last_event_of_a_read_teaches_and_not_for_ever() -> None:
+    mould = Mould()
+    mould.learn(event("a") + b"data: [DONE]\n\n", event("a")[6:-2])
+    assert mould.texts(event("c")) is None
+    mould.learn(event("a", index=1) + event("b"), event("b")[6:-2])
+    assert short_way(mould, event("c")) == ["c"]
+    for number in range(10):
+        changing = event("a").replace(b'"created": 1', b'"created": %d' % number)
+        mould.learn(changing, changing[6:-2])
+    # It gave up after a few: the last one it took is the one that it still knows.
+    assert mould.texts(event("c").replace(b'"created": 1', b'"created": 9')) is None
+    assert short_way(mould, event("c").replace(b'"created": 1', b'"created": 2')) == ["c"]
+
+
+def test_a_second_content_teaches_nothing() -> None:
+    odd = event("a").replace(b'"created": 1', b'"note": {"content": "b"}')
+    assert taught(odd).texts(odd) is None
