@@ -7,7 +7,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -16,6 +16,7 @@ import msgspec
 import typer
 from msgspec import NODEFAULT, Meta, Struct
 
+from checks import plugin_fields
 from checks.files import ROOT
 from rightseat import cli, errors
 from rightseat.config import settings
@@ -52,7 +53,8 @@ def tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[T
         if found is None:
             continue
         title = f"{prefix}{name}.NAME" if get_origin(hint) is dict else f"{prefix}{name}"
-        yield title, found, settings
+        title = f"[[{title}]]" if get_origin(hint) is tuple else title
+        yield title, found, sys.modules[found.__module__]
         if found is settings.ModelSettings:
             yield from OPTIONS
         yield from tables(found, f"{title}.")
@@ -98,8 +100,10 @@ def default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is NODEFAULT and field.default_factory is NODEFAULT:
         return "required"
     value = field.default_factory() if field.default is NODEFAULT else field.default
-    if value in (None, "", (), {}, []):
+    if value in (None, "", (), {}, []) or isinstance(value, Struct):
         return ""
+    if isinstance(value, tuple):
+        return f"`{msgspec.json.encode(value).decode()}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
@@ -169,7 +173,13 @@ def errors_page() -> str:
     return f"{NOTE}\n# Every error\n\n{intro}\n\n{table}\n"
 
 
-PAGES = {"config.md": config_page, "cli.md": cli_page, "errors.md": errors_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "config.md": config_page,
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+    "plugins.md": lambda: f"{NOTE}\n{plugin_fields.page('en')}",
+    "plugins.zh.md": lambda: f"{NOTE}\n{plugin_fields.page('zh')}",
+}
 
 
 def stale(folder: Path) -> list[str]:

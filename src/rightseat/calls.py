@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.answers import Unfit, fit
+from rightseat.answers import GivenUp, Unfit, fit
 from rightseat.continuation import LIFETIME, Ids, Kept, Open
 from rightseat.errors import RightseatError
 from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
@@ -39,12 +39,16 @@ class Batch:
         ids: Ids,
         *,
         timeout: float,
+        said: tuple[Message, ...] = (),
+        budget: int | None = None,
     ) -> None:
         self.message = message
         self.tools = tools
         self.turn = turn
         self.ids = ids
         self.timeout = timeout
+        self.said = said
+        self.budget = budget
         self.kept: dict[str, Kept] = {}
         self.verdicts: dict[str, Result] = {}
         """Results that are known without running anything: bad arguments, a no."""
@@ -83,7 +87,7 @@ class Batch:
             return replace(call, arguments="{}"), failure(
                 "unknown_tool", f"There is no tool {call.name[:64]!r}. Tools: {known}"
             )
-        problem = checker(tool.parameters).problem(value)
+        problem = (tool.check or checker(tool.parameters).problem)(value)
         if problem is None and not isinstance(value, dict):
             problem = "the arguments must be a JSON object"
         if problem is not None:
@@ -122,11 +126,14 @@ class Batch:
         self, kept: Kept, question: Open, answer: Answer, model: Model
     ) -> tuple[Kept, Result | None]:
         """What the answer makes of the call: it may run, or is asked about again, or has its verdict."""
+        given_up = replace(kept, open=()), failure("cancelled", "The person did not want to answer.")
         if answer.status == "cancelled":
-            return replace(kept, open=()), failure("cancelled", "The person did not want to answer.")
+            return given_up
         others = tuple(other for other in kept.open if other is not question)
         try:
             value = await fit(question.ask, answer, model)
+        except GivenUp:
+            return given_up
         except Unfit as unfit:
             if question.again >= MAX_AGAIN:
                 return replace(kept, open=()), failure(
@@ -217,7 +224,7 @@ class Batch:
             yield failure("unknown_tool", f"There is no tool {call.name} any more.")
             return
         kept = self.kept[call.id]
-        context = ToolContext(self.turn, call.id, kept.state, kept.heard)
+        context = ToolContext(self.turn, call.id, kept.state, kept.heard, self.said, self.budget)
         last: Result | Pause = Result()
         items = within(tool.call(msgspec.json.decode(call.arguments), context), limit)
         async with closing(items):

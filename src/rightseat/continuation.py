@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -101,10 +101,10 @@ class Continuation(Struct, frozen=True, kw_only=True):
 
 
 class Bound(Struct, frozen=True):
-    """The question that a conversation without ids waits on."""
+    """The question, or the client's call, that a conversation without ids waits on."""
 
     interrupt: str
-    kind: Literal["ask", "confirm", "form"]
+    kind: Literal["ask", "confirm", "form", "call"]
     question: str
 
 
@@ -126,3 +126,18 @@ class Store(Protocol):
         ...
 
     async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...
+
+
+@runtime_checkable
+class Notes(Protocol):
+    """Keeps how far something has come that must survive the process: a flow, after each of its steps. A
+    Store may have it; both of ours do."""
+
+    async def note(self, owner: Owner, key: str, body: bytes) -> None:
+        """Keep this under the key, in place of what was there. What begins with a thread's id and a slash
+        goes with the thread."""
+        ...
+
+    async def noted(self, owner: Owner, key: str) -> bytes | None: ...
+
+    async def forget(self, owner: Owner, key: str) -> None: ...

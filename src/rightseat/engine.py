@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
 
+from rightseat.artifacts import presented
 from rightseat.assemble import Answered, Assembly
 from rightseat.calls import Batch
 from rightseat.continuation import LIFETIME, Continuation, Ids, Store, ticket_of
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
-from rightseat.events import Custom, Event, Reason, RunFinished, Usage
+from rightseat.events import Artifact, Custom, Event, Reason, RunFinished, Suggestions, Usage
 from rightseat.held import Held, repair
-from rightseat.history import after, before, fitted, paired, tail_results, trusted
-from rightseat.messages import Message, said
+from rightseat.history import after, before, fitted, least, noted, paired, tail_results, trusted
+from rightseat.messages import Call, Message, said
 from rightseat.prompt import Model, Prompt, ToolChoice
 from rightseat.streams import closing
-from rightseat.tools import Tool, toolset
+from rightseat.tools import Tool, ToolSource, client_tool, toolset
 from rightseat.turn import MAX_DEPTH, Turn
 
 ANSWER_TOKENS = 1024
+MOST_SUGGESTED = 5
+LEAST_RESULT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,42 @@ class Assistant:
     rounds: int = 10
     tool_timeout: float = 60.0
     context: int | None = None
+    source: ToolSource | None = None
+    """Further tools, of which each turn is offered some."""
 
     @property
-    def digest(self) -> str:
-        """Changes when a question that was asked under another set of tools must not be answered any more."""
-        return hashlib.sha256(msgspec.json.encode([tool.spec for tool in self.tools])).hexdigest()[:16]
+    def sees(self) -> bool:
+        """Whether its model takes images."""
+        return bool(getattr(self.model, "images", False))
+
+    @property
+    def equipped(self) -> bool:
+        """Whether it has tools that may take the files that people attach."""
+        return self.source is not None
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The plugins that a turn can be limited to: id → name."""
+        return self.source.groups if self.source else {}
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What people could ask it."""
+        return self.source.questions if self.source else ()
+
+    @property
+    def server(self) -> Container[str]:
+        """The names of tools that run here, offered or not."""
+        return Names(frozenset(tool.name for tool in self.tools), self.source or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    own: Container[str]
+    others: Container[str]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self.others
 
 
 @dataclass(slots=True)
@@ -74,8 +108,12 @@ class Engine:
     def __init__(self, assistant: Assistant, store: Store) -> None:
         self.assistant = assistant
         self.store = store
+        # What depends on the tools is made once: a turn costs the same with ten of them and with thousands.
+        self.server = assistant.server
+        specs = msgspec.json.encode([tool.spec for tool in assistant.tools])
+        self.seal = hashlib.sha256(specs).hexdigest()[:16]
         # Only a tool of the server's can stop for a person.
-        self.can_ask = bool(assistant.tools)
+        self.can_ask = bool(assistant.tools) or assistant.source is not None
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         if turn.depth > MAX_DEPTH:
@@ -104,7 +142,8 @@ class Engine:
 
     async def begin(self, turn: Turn) -> Talk:
         """The turn as a talk: gone on with if it brings what a continuation waits for, else new."""
-        tools = toolset(self.assistant.tools, turn.tools)
+        if self.assistant.source is not None and turn.raw is None:
+            turn = self.assistant.source.asked(turn)
         results = tail_results(turn.messages)
         kept = await self.take(turn, results)
         if kept is None:
@@ -112,13 +151,13 @@ class Engine:
                 raise ContinuationGone(
                     "This question was answered before, or it has expired. Please ask again."
                 )
-            return Talk(turn, Ids(), tools, turn.messages)
-        if turn.answers and kept.digest != self.assistant.digest:
+            return Talk(turn, Ids(), await self.tools(turn), turn.messages)
+        if turn.answers and kept.digest != self.digest(kept.added[-1].calls):
             raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
         talk = Talk(
             turn,
             Ids(kept.ticket, kept.number),
-            tools,
+            await self.tools(turn, kept.added),
             history=before(turn.messages, kept.ticket),
             added=list(kept.added[:-1]),
             later=tuple(m for m in after(turn.messages, kept.ticket) if m.role != "tool"),
@@ -130,6 +169,24 @@ class Engine:
         batch.receive(results)
         await batch.hear({answer.interrupt: answer for answer in turn.answers}, self.assistant.model)
         return talk
+
+    async def tools(self, turn: Turn, added: Sequence[Message] = ()) -> dict[str, Tool]:
+        """The tools of this turn: ours first, and none of a client's by the name of one of ours."""
+        source = self.assistant.source
+        if source is None or turn.raw is not None:
+            return toolset(self.assistant.tools, turn.tools)
+        tools = toolset(self.assistant.tools, ())
+        await source.offer(tools, turn, added)
+        for spec in turn.tools:
+            if spec.name not in source:
+                tools.setdefault(spec.name, client_tool(spec))
+        return tools
+
+    def digest(self, calls: Iterable[Call]) -> str:
+        """Changes when a question that was asked under other tools must not be answered any more."""
+        source = self.assistant.source
+        theirs = source.digest(call.name for call in calls if call.name in source) if source else ""
+        return f"{self.seal}{theirs}"
 
     async def take(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
         """The continuation that this turn brings something for. One that it brings nothing for stays."""
@@ -146,13 +203,36 @@ class Engine:
         return None
 
     def batch(self, talk: Talk, message: Message) -> Batch:
-        return Batch(message, talk.tools, talk.turn, talk.ids, timeout=self.assistant.tool_timeout)
+        return Batch(
+            message,
+            talk.tools,
+            talk.turn,
+            talk.ids,
+            timeout=self.assistant.tool_timeout,
+            said=tuple(talk.added),
+            budget=self.budget(talk, message),
+        )
+
+    def budget(self, talk: Talk, message: Message) -> int | None:
+        """Tokens for each result of these calls: all that a turn's tools take and give stays within 80 % of
+        the context, and leaves the answer its part."""
+        room = prompt_room(self.assistant.context, talk.turn)
+        if self.assistant.context is None or room is None:
+            return None
+        messages = [*instructions(self.assistant.system, talk.turn), *talk.history, *talk.added, message]
+        specs = (tool.spec for tool in talk.tools.values())
+        left = min(room, self.assistant.context * 4 // 5) - least(messages, specs)
+        return max(left // max(len(message.calls), 1), LEAST_RESULT)
 
     async def carry_out(self, talk: Talk, batch: Batch) -> AsyncIterator[Event]:
         """One step: the calls in hand. What waits for the outside ends the turn."""
         async with closing(batch.run()) as events:
             async for event in events:
-                yield event
+                if isinstance(event, Artifact):
+                    for part in await presented(event, talk.turn, self.store):
+                        yield part
+                else:
+                    yield event
         await self.store.remember(talk.turn.owner, batch.server_results())
         if batch.waiting or batch.questions:
             talk.over = True
@@ -194,7 +274,16 @@ class Engine:
             talk.batch = self.batch(talk, answered.message)
             return events + talk.batch.begin(answered.shown)
         talk.over = True
-        return [*events, RunFinished(cast(Reason, answered.reason), talk.usage)]
+        return [*events, *self.suggested(talk), RunFinished(cast(Reason, answered.reason), talk.usage)]
+
+    def suggested(self, talk: Talk) -> list[Event]:
+        """With the first answer: what else could be asked."""
+        questions = self.assistant.suggestions
+        if not questions or talk.turn.depth or any(m.role == "assistant" for m in talk.history):
+            return []
+        asked = {message.text.strip() for message in talk.history}
+        others = tuple(question for question in questions if question not in asked)[:MOST_SUGGESTED]
+        return [Suggestions(others)] if others else []
 
     def repair(self, talk: Talk, answered: Answered, problem: str) -> None:
         """Let the model answer once more; who fails twice is not asked a third time."""
@@ -211,7 +300,9 @@ class Engine:
         # What a request asks of the tools binds its first answer; bound for ever, it would never end.
         choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
-        shown, dropped = fitted(paired(messages), specs, room(self.assistant.context, turn))
+        if self.assistant.source is not None:
+            messages = noted(messages, text_only=getattr(self.assistant.model, "text_only", False))
+        shown, dropped = fitted(paired(messages), specs, prompt_room(self.assistant.context, turn))
         prompt = Prompt(
             messages=tuple(shown),
             tools=specs,
@@ -225,11 +316,10 @@ class Engine:
 
     async def believed(self, talk: Talk) -> list[Message]:
         """The posted history with the results of server calls as the store has them."""
-        server = {tool.name for tool in self.assistant.tools}
         posted = [m.call_id for m in talk.history if m.role == "tool" and m.call_id]
-        if not server or not posted:
+        if not self.can_ask or not posted:
             return list(talk.history)
-        return trusted(talk.history, server, await self.store.recall(talk.turn.owner, posted))
+        return trusted(talk.history, self.server, await self.store.recall(talk.turn.owner, posted))
 
     async def pause(self, talk: Talk, batch: Batch) -> list[Event]:
         """Save where the turn stands and say what it waits for."""
@@ -241,7 +331,7 @@ class Engine:
             calls=batch.kept,
             rounds=talk.rounds,
             number=talk.ids.number,
-            digest=self.assistant.digest,
+            digest=self.digest(batch.message.calls),
             expires=time.time() + LIFETIME,
         )
         await self.store.save(continuation)
@@ -249,7 +339,7 @@ class Engine:
         return [*batch.questions, RunFinished(reason, talk.usage, batch.waiting)]
 
 
-def room(context: int | None, turn: Turn) -> int | None:
+def prompt_room(context: int | None, turn: Turn) -> int | None:
     """What of the context the prompt may take: the answer needs some too."""
     if context is None:
         return None

@@ -29,6 +29,8 @@
     │   └── Incomplete            502             it stopped in the middle of an answer
     ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
     ├── TooManyRounds             500             the model kept calling tools
+    ├── FlowFailed                500             a step of a flow failed, and nothing caught it
+    │   └── FlowStopped           500             a person let a flow end before its end
     ├── ContinuationGone          409  caller     the question was answered before, or has expired
     ├── Unavailable               503             draining, or at a limit; come back later
     │   ├── Restarting            503             the server goes down in a moment
@@ -196,6 +198,14 @@ class ConfigError(RightseatError):
 
 class TooManyRounds(RightseatError):
     code = "too_many_rounds"
+
+
+class FlowFailed(RightseatError):
+    code = "flow_failed"
+
+
+class FlowStopped(FlowFailed):
+    code = "flow_stopped"
 
 
 class Unavailable(RightseatError):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 from msgspec.structs import replace
 
 from rightseat.continuation import ticket_of
 from rightseat.errors import ContextTooLong
-from rightseat.messages import Call, Message, Text, said
+from rightseat.messages import Call, File, Image, Message, Part, Text, said
 from rightseat.prompt import ToolSpec
 from rightseat.tools import failure
 
 UNANSWERED = failure("not_answered", "This call was never answered.").text
 MESSAGE_TOKENS = 4
+# What vendors' models read by themselves; one without a type may be anything.
+READABLE = (None, "application/pdf", "text/plain")
 PART_TOKENS = 1000  # an image or a file: nobody knows before the model has read it
 
 
@@ -47,7 +49,7 @@ def _whole(call: Call, answered: bool) -> Call | None:
     return replace(call, arguments="{}") if answered or not call.arguments.strip() else None
 
 
-def trusted(messages: Iterable[Message], server: set[str], known: dict[str, str]) -> list[Message]:
+def trusted(messages: Iterable[Message], server: Container[str], known: dict[str, str]) -> list[Message]:
     """Results of server calls as we remember them: a client that sends one could have made it up."""
     ours = {call.id for message in messages for call in message.calls if call.name in server}
     unknown = failure("result_unknown", "The result of this earlier call is no longer held.").text
@@ -57,6 +59,27 @@ def trusted(messages: Iterable[Message], server: set[str], known: dict[str, str]
         else message
         for message in messages
     ]
+
+
+def noted(messages: Iterable[Message], *, text_only: bool) -> list[Message]:
+    """Files that the model cannot read, as their names: by that it hands one to a tool."""
+    return [
+        replace(message, parts=tuple(_noted(part, text_only) for part in message.parts))
+        if any(not isinstance(part, Text) for part in message.parts)
+        else message
+        for message in messages
+    ]
+
+
+def _noted(part: Part, text_only: bool) -> Part:
+    match part:
+        case File(file_id=None) if text_only or part.read or part.media_type not in READABLE:
+            kind = f" ({part.media_type})" if part.media_type else ""
+            return Text(f"\n[attached file: {part.name or 'file'}{kind}]")
+        case Image() if text_only:
+            return Text("\n[attached picture]")
+        case _:
+            return part
 
 
 def before(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
@@ -129,6 +152,14 @@ def fitted(
         room -= cost
         kept = turn + kept
     return leading + kept, len(messages) - len(leading) - len(kept)
+
+
+def least(messages: list[Message], tools: Iterable[ToolSpec]) -> int:
+    """What a prompt of these takes when all is dropped that can be: instructions, tools and the last turn."""
+    fixed = sum(estimate(tool.description + str(tool.parameters)) for tool in tools)
+    leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
+    turns = _turns(messages[len(leading) :])
+    return fixed + sum(map(weight, leading)) + (sum(map(weight, turns[-1])) if turns else 0)
 
 
 def _turns(messages: list[Message]) -> list[list[Message]]:

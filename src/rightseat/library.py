@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rightseat.continuation import Store
 from rightseat.detached import Detached
@@ -12,8 +12,10 @@ from rightseat.engine import Assistant
 from rightseat.events import Event, Usage
 from rightseat.function import as_tool
 from rightseat.journal import Journal
-from rightseat.layers.counting import Counted, counted
+from rightseat.layers.counting import UNKNOWN, Counted, Tally
+from rightseat.layers.echo import echo
 from rightseat.layers.quota import Charged, Ledger, Quotas, limited
+from rightseat.layers.record import Which, record
 from rightseat.layers.source import Source, source_of
 from rightseat.layers.tracing import Traced, Tracing, traced_tool
 from rightseat.layers.words import words
@@ -26,13 +28,17 @@ from rightseat.stores.memory import Memory
 from rightseat.tools import Tool
 from rightseat.turn import Owner, Turn
 
+if TYPE_CHECKING:
+    from rightseat.plugins.shelf import Shelf
+
 
 class Runtime(Line):
     """Everything that can answer: one model with tools, further assistants, and Responders of your own.
 
     The first of them answers whoever asks for none by name. `quotas` limit each owner; `sources` say of an
     assistant's model what it is called and costs; `meters`, `ledger` and `threads` may be those of a Runtime
-    before. Threads are kept where the store keeps them, else in memory.
+    before. Threads are kept where the store keeps them, else in memory; `recorded` says of which attached
+    runs. `plugins` are those that the assistants choose from; they are closed with it.
     """
 
     def __init__(
@@ -51,10 +57,13 @@ class Runtime(Line):
         meters: Meters | None = None,
         ledger: Ledger | None = None,
         threads: Detached | None = None,
+        recorded: Which = "threads",
         tracing: Tracing | None = None,
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
+        plugins: Shelf | None = None,
     ) -> None:
+        self.plugins = plugins
         kept = store or Memory()
         self.threads = threads or Detached(kept if isinstance(kept, Journal) else Memory())
         self._closes_threads = threads is None
@@ -64,22 +73,35 @@ class Runtime(Line):
         listed = list(assistants)
         if model is not None:
             listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
+        under_watch = watched(listed, sources or {}, self.meters, charge=bool(quotas))
+        flows = plugins.responders(under_watch, kept) if plugins else {}
         super().__init__(
-            assistants=watched(listed, sources or {}, self.meters, charge=bool(quotas)),
+            assistants=[*under_watch, *(plugins.described(under_watch) if plugins else ())],
             agents=agents,
-            layers=[*([limited(quotas, self.ledger)] if quotas else []), words(kept), *layers],
+            flows=flows,
+            layers=[*([limited(quotas, self.ledger)] if quotas else []), words(kept), echo(kept), *layers],
             store=kept,
             limits=limits,
             aliases=aliases,
-            closers=closers,
+            closers=[*closers, *([plugins.close] if plugins else ())],
         )
-        names = {tool.name for assistant in listed for tool in assistant.tools}
+        self._tools = {tool.name for assistant in listed for tool in assistant.tools}
+        self._tools |= plugins.names if plugins else set()
         # A run is a Responder too: around it, a layer also sees deadlines, restarts and clients that leave.
-        count = counted(self.meters, self.responders, names)
-        self._run = (tracing or Tracing()).layer(count(super().run))
+        kept_run = record(self.threads.journal, recorded)(super().run)
+        self._run = (tracing or Tracing()).layer(kept_run)
 
     def run(self, turn: Turn) -> AsyncIterator[Event]:
         return self._run(turn)
+
+    def watch(self, turn: Turn) -> Tally:
+        name = turn.assistant or DEFAULT
+        return Tally(self.meters, name if name in self.responders else UNKNOWN, self._tools)
+
+    async def start(self) -> None:
+        await super().start()
+        if self.plugins is not None:
+            await self.plugins.start()
 
     async def close(self) -> None:
         if self._closes_threads:

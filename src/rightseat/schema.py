@@ -38,6 +38,18 @@ class Checker:
                 break
         return "; ".join(words)
 
+    def missing(self, value: Any) -> list[tuple[str, ...]] | None:
+        """Where required values are not there, as paths of keys; None when anything else is wrong too."""
+        found: list[tuple[str, ...]] = []
+        for error in self.validator.iter_errors(value):
+            path = tuple(step for step in error.instance_path if isinstance(step, str))
+            if not isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
+                return None
+            if len(path) < len(error.instance_path):
+                return None
+            found.append((*path, error.kind.property))
+        return found
+
 
 _cache: OrderedDict[bytes, Checker] = OrderedDict()
 

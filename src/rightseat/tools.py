@@ -7,15 +7,16 @@ no `call` and ends the run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct, field
 
 from rightseat.events import Event
+from rightseat.messages import Message
 from rightseat.prompt import ToolSpec
 from rightseat.turn import Turn
 
@@ -89,6 +90,12 @@ class ToolContext:
     call_id: str = ""
     state: Any = None
     answers: tuple[Any, ...] = ()
+    said: tuple[Message, ...] = ()
+    """What this turn has said and found out so far, after the messages it began with."""
+    budget: int | None = None
+    """Tokens that the result may take of the model's context; None where nobody knows how large that is."""
+    key: str = ""
+    """What a peer may know a repeated call by, where the caller may have to repeat it."""
     asked: int = attribute(default=0, init=False)
 
     def ask(self, message: str, schema: dict[str, Any] | None = None) -> Any:
@@ -121,6 +128,9 @@ class Tool:
     function: Callable[..., Any] | None = None
     close: Callable[[], Awaitable[None]] | None = None
     strict: bool = False
+    check: Callable[[Any], str | None] | None = None
+    """Says what is wrong with arguments, in place of the schema: a tool that asks for what is missing takes
+    less than its schema demands."""
 
     @property
     def client(self) -> bool:
@@ -129,6 +139,36 @@ class Tool:
     @property
     def spec(self) -> ToolSpec:
         return ToolSpec(self.name, self.description, self.parameters, self.strict)
+
+
+class ToolSource(Protocol):
+    """Tools beyond an assistant's own, such as plugins': too many to show, so each turn is offered some."""
+
+    def __contains__(self, name: object, /) -> bool:
+        """Whether one of its tools is called so, offered or not."""
+        ...
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What people could ask: doors suggest it."""
+        ...
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """What a turn can be limited to (Turn.plugins): id → name."""
+        ...
+
+    def asked(self, turn: Turn, /) -> Turn:
+        """The turn, with a question where the person said nothing and it is clear what is meant."""
+        ...
+
+    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+        """Add the tools of a turn, in a stable order. While it runs more may be added, none taken away."""
+        ...
+
+    def digest(self, names: Iterable[str], /) -> str:
+        """Changes when one of these tools does."""
+        ...
 
 
 def client_tool(spec: ToolSpec) -> Tool:

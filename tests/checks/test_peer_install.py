@@ -59,3 +59,13 @@ def test_missing_node_is_said(
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert install.main(["shiny-js"]) == install.COULD_NOT_INSTALL
     assert "could not install shiny-js: node and npm are missing" in capsys.readouterr().err
+
+
+def test_missing_chromium_is_said(
+    peers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (peers / "peers" / "playwright").mkdir()
+    (peers / "peers" / "playwright" / "requirements.txt").touch()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert install.main(["playwright"]) == install.COULD_NOT_INSTALL
+    assert "could not install playwright: none of chromium-headless-shell" in capsys.readouterr().err

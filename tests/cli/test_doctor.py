@@ -157,7 +157,7 @@ def test_an_extra_that_is_not_installed(
     (folder / "rightseat.toml").write_text(text)
     config = load(folder / "rightseat.toml", env={})
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    [line] = setup.extras(config)
+    [line] = [one for one in setup.extras(config) if one.what == "extra jwt"]
     assert (line.state, line.fix) == (state, "pip install 'rightseat[jwt]'")
 
 

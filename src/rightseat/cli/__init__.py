@@ -52,6 +52,10 @@ Precache = Annotated[
     list[Path] | None,
     typer.Option("--precache", help="A file with a long system prompt that a local model keeps as read."),
 ]
+PluginFolders = Annotated[
+    list[Path] | None,
+    typer.Option("--plugins", help="A folder of plugins, or one plugin. May be given several times."),
+]
 WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat models list`.")]
 
 
@@ -99,13 +103,14 @@ def serve(
     tool_format: ToolFormat = None,
     chat_template: ChatTemplate = None,
     precache: Precache = None,
+    plugins: PluginFolders = None,
     help: Help = False,
 ) -> None:
     """Start the server: every door on one port."""
     from rightseat.cli.serve import serve as run
 
     flags = _flags(llama_server, tool_format, chat_template, precache)
-    run(config, host=host, port=port, model=model, flags=flags)
+    run(config, host=host, port=port, model=model, flags=flags, plugins=plugins or [])
 
 
 @app.command(add_help_option=False)
@@ -120,13 +125,27 @@ def chat(
     tool_format: ToolFormat = None,
     chat_template: ChatTemplate = None,
     precache: Precache = None,
+    plugins: PluginFolders = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", help="A file that goes with the first question. May be given several times."),
+    ] = None,
     help: Help = False,
 ) -> None:
     """Talk in the terminal. Ctrl-C stops an answer, Ctrl-D leaves."""
     from rightseat.cli.chat import chat as run
 
     flags = _flags(llama_server, tool_format, chat_template, precache)
-    raise typer.Exit(run(question, config, model=model, assistant=assistant, flags=flags))
+    code = run(
+        question,
+        config,
+        model=model,
+        assistant=assistant,
+        flags=flags,
+        plugins=plugins or [],
+        files=file or [],
+    )
+    raise typer.Exit(code)
 
 
 @app.command(add_help_option=False)
@@ -192,6 +211,112 @@ def models_path(name: WeightsName = None, help: Help = False) -> None:
     from rightseat.cli.models import path
 
     path(name)
+
+
+plugins_app = typer.Typer(
+    help="Folders that become tools.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_help_option=False,
+)
+app.add_typer(plugins_app, name="plugins")
+
+
+@plugins_app.callback()
+def plugins_root(help: Help = False) -> None:
+    pass
+
+
+@plugins_app.command("check", add_help_option=False)
+def plugins_check(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="A plugin, or a folder of them.")
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="For authors: style too, and nothing passes over.")
+    ] = False,
+    help: Help = False,
+) -> None:
+    """Tell every problem: where, what, and how to fix it. Runs nothing. Exit code 1: there is an error."""
+    from rightseat.cli.plugins import check
+
+    raise typer.Exit(check(directories, strict=strict))
+
+
+@plugins_app.command("list", add_help_option=False)
+def plugins_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
+    """List them: those of the config, or of the folders given."""
+    from rightseat.cli.plugins import show_all
+
+    show_all(plugins or [], config)
+
+
+@plugins_app.command("new", add_help_option=False)
+def plugins_new(
+    name: Annotated[str, typer.Argument(help="Its id: the name of its folder.")],
+    where: Annotated[Path, typer.Option("--in", help="The folder that it is put into. [.]")] = Path(),
+    help: Help = False,
+) -> None:
+    """Write a plugin to begin with: an API, a tool in Python and a flow, with comments."""
+    from rightseat.cli.plugins import new
+
+    new(name, where)
+
+
+flows_app = typer.Typer(
+    help="Workflows of plugins.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_help_option=False,
+)
+app.add_typer(flows_app, name="flows")
+
+
+@flows_app.callback()
+def flows_root(help: Help = False) -> None:
+    pass
+
+
+@flows_app.command("list", add_help_option=False)
+def flows_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
+    """List them: those of the config's plugins, or of the folders given."""
+    from rightseat.cli.flows import show_all
+
+    show_all(plugins or [], config)
+
+
+@flows_app.command("run", add_help_option=False)
+def flows_run(
+    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow.")],
+    question: Annotated[str | None, typer.Argument(help="What it is asked.")] = None,
+    plugins: PluginFolders = None,
+    config: ConfigPath = None,
+    model: ModelSpec = None,
+    llama_server: LlamaServer = None,
+    tool_format: ToolFormat = None,
+    chat_template: ChatTemplate = None,
+    help: Help = False,
+) -> None:
+    """Run a flow here, and show each step as it goes. Exit code 1: it failed."""
+    from rightseat.cli.flows import run
+
+    flags = _flags(llama_server, tool_format, chat_template, None)
+    raise typer.Exit(run(name, question, config, model=model, flags=flags, plugins=plugins or []))
+
+
+@flows_app.command("draw", add_help_option=False)
+def flows_draw(
+    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow.")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As Mermaid's text, instead of SVG.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: print it.")] = None,
+    plugins: PluginFolders = None,
+    config: ConfigPath = None,
+    help: Help = False,
+) -> None:
+    """Draw a flow: its steps, its ways, what happens after an error. Runs nothing."""
+    from rightseat.cli.draw import draw
+
+    draw(name, plugins or [], config, as_mermaid=mermaid, out=out)
 
 
 def main() -> None:

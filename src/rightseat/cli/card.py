@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rightseat import __version__
 from rightseat.config import Config
 from rightseat.door import Door
 from rightseat.registry import Choice, place
 
+if TYPE_CHECKING:
+    from rightseat.plugins.shelf import Shelf
+
 EMBEDDED = "local (SmolLM2-135M-Instruct, embedded)"
 Row = tuple[str, str]
 
 
-def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> list[Row]:
+def rows(
+    config: Config, choice: Choice, base: str, doors: Sequence[Door], plugins: Shelf | None = None
+) -> list[Row]:
     """The card's lines as (label, text); an empty label goes on from the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
     card = [("model", EMBEDDED if spec == "local" else spec), ("", choice.why)]
@@ -24,10 +29,22 @@ def rows(config: Config, choice: Choice, base: str, doors: Sequence[Door]) -> li
     for door in doors:
         asked = next((route.path for route in door.routes if route.method == "POST"), "/")
         card += [(door.name, public + asked), ("", door.hint(public))]
+    if plugins is not None:
+        card += _plugins(plugins)
     card.append(("health", f"{base}/health   {base}/ready"))
     where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
     card += [("config", where), ("data", place(config)), ("keys", _auth(config))]
     return card
+
+
+def _plugins(shelf: Shelf) -> list[Row]:
+    tools = len(shelf.entries)
+    lines = [("plugins", f"{len(shelf.loaded)}, with {tools} tool{'' if tools == 1 else 's'}")]
+    found = [
+        one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)
+    ]
+    lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in found[:5]]
+    return lines
 
 
 def _auth(config: Config) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mimetypes
 import sys
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rightseat import registry
 from rightseat.cli import complain, log
@@ -17,7 +21,7 @@ from rightseat.cli.screen import Screen
 from rightseat.config import load
 from rightseat.errors import NotFound
 from rightseat.events import Interrupt, RunFailed
-from rightseat.messages import Message, said
+from rightseat.messages import File, Message, said
 from rightseat.runtime import Runtime, new_id
 from rightseat.streams import closing
 from rightseat.turn import Answer, Turn
@@ -32,18 +36,22 @@ def chat(
     model: str | None,
     assistant: str | None,
     flags: Mapping[str, Any],
+    plugins: Sequence[Path] = (),
+    files: Sequence[Path] = (),
 ) -> int:
     """The exit code: 1 when a single question could not be answered."""
-    config = prepared(load(path, model=model, flags=flags))
+    attached = tuple(map(attachment, files))
+    config = prepared(load(path, model=model, flags=flags, plugins=plugins))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
     logging.getLogger("rightseat.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = registry.runtime(config)
-    if assistant is not None and assistant not in runtime.assistants:
+    if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
         raise NotFound(f"There is no assistant {assistant!r}. Those that exist: {known}.")
     screen = Screen(sys.stdout, sys.stderr)
     with asyncio.Runner() as runner:
         talk = Talk(runtime, assistant, screen, runner, screen.read)
+        talk.attached = attached
         try:
             with waiting("Loading the local model"):
                 runner.run(runtime.start())
@@ -51,6 +59,8 @@ def chat(
                 return 0 if talk.ask(question) else 1
             choice = registry.choose(config)
             screen.note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D leaves.")
+            for question in talk.suggestions[:5]:
+                screen.note(f"You could ask: {question}")
             talk.loop()
             return 0
         finally:
@@ -70,7 +80,14 @@ class Talk:
         self.read = read
         self.thread = new_id()
         self.messages: list[Message] = []
+        self.attached: tuple[File, ...] = ()
+        """What goes with the next question."""
         self.words = ""
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        found = self.runtime.assistant(self.assistant)
+        return found.suggestions if found else ()
 
     def loop(self) -> None:
         while True:
@@ -81,12 +98,15 @@ class Talk:
                 continue
             except EOFError:
                 return
-            if line.strip():
+            # Without a word, a plugin's own question is asked.
+            if line.strip() or self.attached or (self.suggestions and not self.messages):
                 self.ask(line)
 
     def ask(self, question: str) -> bool:
         """Put a question and every question that comes back; false when there was no answer."""
-        self.messages.append(said("user", question))
+        message = said("user", question)
+        self.messages.append(replace(message, parts=(*message.parts, *self.attached)))
+        self.attached = ()
         self.words = ""
         answers: tuple[Answer, ...] = ()
         while True:
@@ -133,6 +153,15 @@ class Talk:
             # Whoever leaves has not agreed to anything.
             return Answer(interrupt.id, status="cancelled")
         return Answer(interrupt.id, text=text)
+
+
+def attachment(path: Path) -> File:
+    try:
+        data = path.expanduser().read_bytes()
+    except OSError as error:
+        raise NotFound(f"--file {path}: {error.strerror}.") from None
+    media = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return File(path.name, media, b64encode(data).decode())
 
 
 class _Failed(Exception):

@@ -14,7 +14,7 @@ import typer
 from rightseat import registry
 from rightseat.cli import listen, log
 from rightseat.config import Config
-from rightseat.doctor import browser, doors, local, server, setup, upstream
+from rightseat.doctor import browser, doors, local, server, setup, store, upstream
 from rightseat.doctor import openbb as agents
 from rightseat.doctor.client import Client, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
@@ -97,15 +97,18 @@ async def examine(url: str | None, key: Secret | None, path: Path | None) -> Asy
 
 
 async def parts(config: Config) -> AsyncIterator[Line]:
+    yield store.store(config)
     yield local.engine(config)
     yield local.embedded_weights(config)
     config = local.without(config)
     models, lines = setup.models(config)
-    for line in (*lines, *local.files(models), *setup.tools(config)):
+    for line in (*lines, *local.files(models), *setup.tools(config), *setup.databases(config)):
         yield line
     made, line = setup.runtime(config)
     yield line
     if made is not None:
+        for line in setup.plugins(made):
+            yield line
         await made.close()
     async with closing(upstream.reach(models)) as found:
         async for line in found:

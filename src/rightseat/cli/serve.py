@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ def serve(
     port: int | None,
     model: str | None,
     flags: Mapping[str, Any],
+    plugins: Sequence[Path] = (),
 ) -> None:
-    reread = partial(load, path, host=host, port=port, model=model, flags=flags)
+    reread = partial(load, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins))
     config = reread()
     settings = config.server
     log.configure(settings.log, settings.log_level)
@@ -40,7 +41,8 @@ def serve(
     def announce() -> None:
         # Whoever waits for the file may read stdout next; that nobody can read it stops no server.
         with contextlib.suppress(OSError):
-            card.show(card.rows(config, registry.choose(config), base, registry.every("doors")), base)
+            doors, plugins = registry.every("doors"), app.runtime.plugins
+            card.show(card.rows(config, registry.choose(config), base, doors, plugins), base)
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
             listen.write_ready(Path(ready), base)
 

@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
         self.service = service
         self.grace = settings.grace
         self.announce = announce
-        self.watch = Watch(service.config.files)
+        self.watch = Watch(service.files)
         self.asked = False
         self.task: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
@@ -138,8 +138,10 @@ class Server(uvicorn.Server):
         except ConfigError as error:
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
-            self.watch.follow(self.service.config.files)
-            log.info("The configuration was reloaded. Tools keep the code they were started with.")
+            self.watch.follow(self.service.files)
+            self.asked |= self.service.stale
+            plugins = " Those of plugins are as they are now." if self.service.config.plugins else ""
+            log.info("The configuration was reloaded. Tools keep the code they were started with.%s", plugins)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.task is not None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from rightseat import registry
 from rightseat.app import App
@@ -54,6 +55,24 @@ class Service:
     @property
     def active(self) -> int:
         return sum(runtime.active for runtime in self.runtimes)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every path whose change should be noticed."""
+        if not self.config.plugins:
+            return self.config.files
+        from rightseat.registry.plugins import files
+
+        return (*self.config.files, *files(self.config, self.app.runtime.plugins))
+
+    @property
+    def stale(self) -> bool:
+        """Whether a plugin was changed while it was read."""
+        if not self.config.plugins:
+            return False
+        from rightseat.registry.plugins import stale
+
+        return stale(self.app.runtime.plugins)
 
     async def start(self) -> None:
         """What must be there before the first request: the processes of local models."""

@@ -13,16 +13,19 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from rightseat.config.lines import Key
+from rightseat.config.lines import Key, numbered
 from rightseat.config.problems import Problems
 from rightseat.config.settings import (
     AssistantSettings,
     AuthSettings,
     Config,
+    DatabaseSettings,
     LimitSettings,
     ModelSettings,
+    PluginSettings,
     ServerSettings,
     StoreSettings,
+    ToolSettings,
 )
 from rightseat.errors import ConfigError
 from rightseat.nearest import nearest
@@ -30,8 +33,9 @@ from rightseat.secret import Secret, is_reference, resolve
 
 S = TypeVar("S", bound=Struct)
 
-TABLES = ("server", "auth", "models", "assistants", "limits", "store")
+TABLES = ("server", "auth", "models", "assistants", "plugins", "databases", "tools", "limits", "store")
 OURS = ("spec", "context", "input_cost", "output_cost")
+_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
 _SECRET = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
 
@@ -43,6 +47,12 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
     auth = _auth(raw.get("auth", {}), path.parent, problems)
     limits = _struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
     store = _struct(raw.get("store", {}), StoreSettings, ("store",), problems)
+    tools = _tools(raw.get("tools", {}), raw, problems)
+    plugins = _plugins(raw.get("plugins", []), path.parent, problems)
+    databases = {
+        name: _database(table, ("databases", name), path.parent, problems)
+        for name, table in _tables(raw, "databases", problems).items()
+    }
     if auth and limits:
         _owners(limits, auth, problems)
     tables = _tables(raw, "models", problems)
@@ -51,7 +61,7 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
         name: _assistant(table, ("assistants", name), path.parent, tables, problems)
         for name, table in _tables(raw, "assistants", problems).items()
     }
-    if server is None or auth is None or limits is None or store is None or problems.found:
+    if server is None or auth is None or limits is None or store is None or tools is None or problems.found:
         return None
     return Config(
         server=server,
@@ -60,6 +70,9 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
         store=store,
         models={name: model for name, model in models.items() if model},
         assistants={name: assistant for name, assistant in assistants.items() if assistant},
+        plugins=tuple(plugin for plugin in plugins if plugin),
+        databases={name: database for name, database in databases.items() if database},
+        tools=tools,
         path=path,
     )
 
@@ -130,6 +143,56 @@ def _auth(table: Any, folder: Path, problems: Problems) -> AuthSettings | None:
         for name, secret in auth.keys.items()
     }
     return msgspec.structs.replace(auth, keys=keys)
+
+
+def _tools(table: Any, raw: dict[str, Any], problems: Problems) -> ToolSettings | None:
+    tools = _struct(table, ToolSettings, ("tools",), problems)
+    models = raw.get("models", {})
+    if tools and tools.embeddings and tools.embeddings not in models:
+        near = nearest(tools.embeddings, models)
+        hint = f"Did you mean {near}?" if near else f"Write [models.{tools.embeddings}]."
+        problems.add(("tools", "embeddings"), f"there is no model {tools.embeddings!r}. {hint}")
+    return tools
+
+
+def _plugins(tables: Any, folder: Path, problems: Problems) -> list[PluginSettings | None]:
+    if not isinstance(tables, list):
+        problems.wrong(("plugins",), "tables, each begun by [[plugins]]", tables)
+        return []
+    return [
+        _plugin(table, (numbered("plugins", number),), folder, problems)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _plugin(table: Any, key: Key, folder: Path, problems: Problems) -> PluginSettings | None:
+    plugin = _struct(table, PluginSettings, key, problems)
+    if plugin is None:
+        return None
+    found = folder / Path(plugin.path).expanduser()
+    if plugin.enabled and not found.is_dir():
+        problems.add((*key, "path"), f"there is no folder {found}.")
+    if not plugin.enabled:
+        return plugin
+    secrets = {
+        group: {
+            name: _secret(value.reveal(), (*key, group, name), folder, problems)
+            for name, value in getattr(plugin, group).items()
+        }
+        for group in ("auth", "environment")
+    }
+    return msgspec.structs.replace(plugin, **secrets)
+
+
+def _database(table: Any, key: Key, folder: Path, problems: Problems) -> DatabaseSettings | None:
+    database = _struct(table, DatabaseSettings, key, problems)
+    if database is None:
+        return None
+    url = database.url.reveal()
+    # A file's name is no secret, nor is a server that asks for no password.
+    secret = is_reference(url) or _PASSWORD.search(url) is not None
+    resolved = _secret(url, (*key, "url"), folder, problems) if secret else database.url
+    return msgspec.structs.replace(database, url=resolved)
 
 
 def _owners(limits: LimitSettings, auth: AuthSettings, problems: Problems) -> None:

@@ -8,7 +8,7 @@ Key = tuple[str, ...]
 
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-_TABLE = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
+_TABLE = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
 _MULTILINE = re.compile(r"\"\"\"|'''")
 
@@ -17,14 +17,23 @@ def _parts(dotted: str) -> Key:
     return tuple(name.strip("\"'") for name in re.findall(_NAME, dotted))
 
 
+def numbered(name: str, number: int) -> str:
+    """A table of an array, by its place there; the first goes by the array's own name."""
+    return f"{name}[{number}]" if number else name
+
+
 def key_lines(text: str) -> dict[Key, int]:
     lines: dict[Key, int] = {}
+    arrays: dict[str, int] = {}
     table: Key = ()
     quote = ""
     for number, line in enumerate(text.split("\n"), 1):
         if not quote:
             if match := _TABLE.match(line):
-                table = _parts(match[1])
+                first, *rest = _parts(match[2])
+                if match[1] == "[[" and not rest:
+                    arrays[first] = arrays.get(first, -1) + 1
+                table = (numbered(first, arrays.get(first, 0)), *rest)
                 lines.setdefault(table, number)
             elif match := _ASSIGNMENT.match(line):
                 lines.setdefault(table + _parts(match[1]), number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import msgspec
 from rightseat.config.check import check
 from rightseat.config.lines import key_lines
 from rightseat.config.problems import Problems
-from rightseat.config.settings import Config, ServerSettings
+from rightseat.config.settings import Config, PluginSettings, ServerSettings
 from rightseat.errors import ConfigError
 
 FILE = "rightseat.toml"
@@ -27,17 +27,27 @@ def load(
     port: int | None = None,
     model: str | None = None,
     flags: Mapping[str, Any] = {},
+    plugins: Iterable[Path] = (),
     env: Mapping[str, str] | None = None,
 ) -> Config:
     """The file at `path`, else ./rightseat.toml if there is one, else the defaults. The command line's values
     win over RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, and those win over the file. `flags` are
-    options of the default model."""
+    options of the default model; `plugins` are folders beside those of the file."""
     env = os.environ if env is None else env
     if path is None and Path(FILE).is_file():
         path = Path(FILE)
     config = Config() if path is None else _read(path)
     config = _override(config, _given(host=host, port=port), model or "", env)
-    return msgspec.structs.replace(config, flags=_given(**flags))
+    further = (*config.plugins, *map(_plugins, plugins))
+    return msgspec.structs.replace(config, flags=_given(**flags), plugins=further)
+
+
+def _plugins(folder: Path) -> PluginSettings:
+    # Paths of the command line start where it is typed.
+    path = folder.expanduser().absolute()
+    if not path.is_dir():
+        raise ConfigError(f"--plugins {folder}: there is no such folder.")
+    return PluginSettings(path=str(path))
 
 
 def _given(**values: Any) -> dict[str, Any]:

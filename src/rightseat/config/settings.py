@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from rightseat.forwarding import ALLOWED
+from rightseat.limits import DocumentLimits
 from rightseat.secret import Secret
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -56,6 +58,11 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Who may read /metrics: whoever has a key, anyone, or nobody."""
     introspection: bool = False
     """Whether CopilotKit's GraphQL shows its schema, and a browser a page to try queries with."""
+    graphql: DocumentLimits = DocumentLimits()
+    """How large a document CopilotKit's GraphQL takes."""
+    forward_headers: tuple[str, ...] = ALLOWED
+    """Headers of a client's that agents and tools may see, `x-*` for all that begin so. Of such a family what
+    proxies and platforms add is left out, and a key of this server always is."""
     trace_content: bool = False
     """Whether OpenTelemetry spans hold what was said, beside names and numbers."""
 
@@ -116,10 +123,77 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """What it is for, in a sentence."""
     image: str = ""
     """The URL of its picture."""
+    plugins: tuple[str, ...] | None = None
+    """The plugins that it may use, by id; without the key all, and with [] none."""
     rounds: Count = 10
     """How often the model may be asked within one turn."""
     tool_timeout: Seconds = 60
     """Seconds that one tool call may take."""
+
+
+class PluginSettings(Struct, frozen=True, kw_only=True):
+    """One or more plugins and what they may do. Nothing in a plugin's own folder changes any of it."""
+
+    path: str
+    """A plugin's folder, or a folder of plugins. A table for one of them counts before that for all."""
+    enabled: bool = True
+    """Whether they are loaded."""
+    appears: bool = False
+    """Whether each is an assistant of its own too, with its tools alone, and so is each of its flows, as
+    PLUGIN.FLOW: a model or an agent to clients."""
+    server: str = ""
+    """Called instead of the servers that the plugin's document names."""
+    allow: tuple[str, ...] = ()
+    """Hosts and networks that may be called although they are not public, such as `10.1.2.0/24`."""
+    confirm: Literal["dangerous", "writes", "all", "never"] = "dangerous"
+    """Which calls a person must agree to first."""
+    timeout: Seconds = 30
+    """Seconds for one request, or for one call of a Python tool."""
+    retries: Number = 2
+    """How often a request that may be repeated is tried again."""
+    max_mb: Count = 8
+    """Of one answer."""
+    max_upload_mb: Count = 20
+    """Of one attached file."""
+    auth: dict[str, Secret] = {}
+    """Credential → `env:NAME` or `file:PATH`, in place of what plugin.json has under that name."""
+    user_headers: dict[str, str] = {}
+    """Credential → header of whoever asks, where each user has one. `forward_headers` must let it through."""
+    memory_mb: Annotated[int, Meta(ge=64)] = 1024
+    """For each process of a Python tool."""
+    environment: dict[str, Secret] = {}
+    """Variables for Python tools, by `env:NAME` or `file:PATH`: they find none of the server's own."""
+
+
+class ToolSettings(Struct, frozen=True, kw_only=True):
+    shown: Count = 16
+    """How many tools of plugins a model is shown in one turn; it may search for others."""
+    embeddings: str = ""
+    """A name of [models] with embeddings, by which tools are chosen too."""
+
+
+class DatabaseSettings(Struct, frozen=True, kw_only=True):
+    """One database that `sql` steps of flows may ask. It is only ever read: give it an account that can do no
+    more."""
+
+    url: Secret
+    """SQLAlchemy's URL, such as `sqlite:///shop.db` or `postgresql://reader@host/shop`. One with a password
+    is better written as `env:NAME` or `file:PATH`."""
+    description: str = ""
+    """What is in it, in a sentence: for the model, and to choose among several databases."""
+    plugins: tuple[str, ...] | None = None
+    """The plugins that may ask it, by id; without the key all."""
+    tables: tuple[str, ...] = ()
+    """The tables and views that may be read, `schema.table` outside the default schema; without the key
+    all."""
+    functions: tuple[str, ...] = ()
+    """Functions that queries may call besides those known to be harmless."""
+    max_rows: Count = 1000
+    """Rows of one answer; the rest is left out, and that is said."""
+    max_mb: Count = 8
+    """Of one answer."""
+    timeout: Seconds = 30
+    """Seconds for one query."""
 
 
 class OwnerLimits(Struct, frozen=True, kw_only=True):
@@ -164,6 +238,9 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     """Of one thread; beyond it its oldest runs are deleted."""
     max_mb: Count = 1024
     """Of all threads; beyond it those used longest ago are deleted."""
+    record: Literal["off", "threads", "all"] = "threads"
+    """Which runs are kept that end with their client: none, those whose client may ask for the conversation
+    again (CopilotKit 1.10 and before), or every one, through whatever door."""
     orphan_seconds: Seconds = 300
     """Seconds after which a run on a thread that nobody follows is stopped."""
 
@@ -173,6 +250,9 @@ class Config(Struct, frozen=True, kw_only=True):
     auth: AuthSettings = field(default_factory=AuthSettings)
     models: dict[str, ModelSettings] = {}
     assistants: dict[str, AssistantSettings] = {}
+    plugins: tuple[PluginSettings, ...] = ()
+    databases: dict[str, DatabaseSettings] = {}
+    tools: ToolSettings = field(default_factory=ToolSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     path: Path | None = None

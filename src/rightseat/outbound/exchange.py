@@ -12,7 +12,7 @@ from multidict import CIMultiDict
 
 from rightseat.errors import AddressRefused, UpstreamGarbled, UpstreamRefused
 from rightseat.outbound.body import collect, too_large
-from rightseat.outbound.rules import Rules, refusal
+from rightseat.outbound.rules import NotPublic, Rules
 from rightseat.outbound.target import Target
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -99,7 +99,13 @@ class Line:
     ) -> Reply:
         try:
             async with self.session.request(
-                method, target.url, headers=CIMultiDict(headers), data=body, allow_redirects=False
+                method,
+                target.url,
+                headers=CIMultiDict(headers),
+                data=body,
+                allow_redirects=False,
+                # Without a body there is nothing that could be of a type.
+                skip_auto_headers=("Content-Type",) if body is None else (),
             ) as response:
                 if (response.content_length or 0) > limit:
                     raise too_large(limit)
@@ -117,7 +123,7 @@ class Line:
 
 def unreachable(host: str, error: Exception) -> UpstreamRefused | AddressRefused:
     if isinstance(getattr(error, "os_error", error), Closed):
-        return refusal(host)
+        return NotPublic(host)
     if isinstance(error, aiohttp.ClientSSLError):
         return UpstreamRefused(
             f"Host {host[:100]!r} has no certificate that can be trusted. Check the address."

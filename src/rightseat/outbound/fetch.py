@@ -76,8 +76,10 @@ class Outbound:
         headers: Mapping[str, str] = {},
         body: bytes | None = None,
         same_origin: bool = False,
+        query: tuple[str, ...] = (),
     ) -> Fetched:
         """The answer, whatever its status. `same_origin`: a redirect to another origin is an error.
+        `query` are escaped pairs of the URL's that a redirect within the origin keeps, as it keeps headers.
 
         Raises AddressRefused, UpstreamRefused, UpstreamTimeout, UpstreamTooLarge or UpstreamGarbled.
         """
@@ -86,14 +88,20 @@ class Outbound:
         check_headers(headers)
         try:
             async with asyncio.timeout(self.seconds):
-                return await self._follow(url, method, headers, body, same_origin)
+                return await self._follow(url, method, headers, body, same_origin, query)
         except TimeoutError:
             raise UpstreamTimeout(
                 f"The server did not answer completely within {self.seconds:g} s. Try again, or ask for less."
             ) from None
 
     async def _follow(
-        self, url: str, method: str, headers: Mapping[str, str], body: bytes | None, same_origin: bool
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        same_origin: bool,
+        query: tuple[str, ...],
     ) -> Fetched:
         from rightseat.outbound.target import joined, target
 
@@ -118,7 +126,8 @@ class Outbound:
                         "Name the final address."
                     )
                 headers = {name: value for name, value in headers.items() if name.lower() in HARMLESS}
-            here = there
+                query = ()
+            here = target(with_query(str(there.url), query))
         raise UpstreamGarbled(
             f"The server redirects more than {self.redirects} times. Name the final address."
         )
@@ -146,9 +155,14 @@ class Outbound:
         await self.close()
 
 
+def may_be_sent(header: str) -> bool:
+    """Whether a caller may set a header of this name."""
+    return TOKEN.fullmatch(header) is not None and header.lower() not in OURS
+
+
 def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
-        if not TOKEN.fullmatch(name) or name.lower() in OURS:
+        if not may_be_sent(name):
             raise CallerError(f"Header {name[:60]!r} cannot be sent. Leave it out.")
         if any(char in value for char in "\r\n\0") or not value.isprintable():
             raise CallerError(
@@ -156,6 +170,15 @@ def check_headers(headers: Mapping[str, str]) -> None:
             )
         if not value.isascii():
             raise CallerError(f"The value of header {name[:60]!r} is not ASCII. Encode it.")
+
+
+def with_query(url: str, query: tuple[str, ...]) -> str:
+    """The address with these pairs in its query, except for those that it has."""
+    address, _, asked = url.partition("?")
+    pairs = asked.split("&") if asked else []
+    named = {pair.partition("=")[0] for pair in pairs}
+    pairs += [pair for pair in query if pair.partition("=")[0] not in named]
+    return f"{address}?{'&'.join(pairs)}" if pairs else address
 
 
 def sent(headers: Mapping[str, str]) -> dict[str, str]:

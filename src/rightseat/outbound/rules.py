@@ -74,13 +74,13 @@ class Rules:
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
-            raise refusal(host) from None
+            raise NotPublic(host) from None
         if any(address in network for network in self.networks):
             return
         if plain_name(host) in self.names and any(address in network for network in PRIVATE):
             return
         if not public(address):
-            raise refusal(host)
+            raise NotPublic(host)
 
     def reachable(self, text: str) -> bool:
         """Whether any host at all may lead to this address."""
@@ -122,9 +122,11 @@ def shown(host: str) -> str:
     return repr(host[:100])
 
 
-def refusal(host: str) -> AddressRefused:
-    # Where the name leads is not said: that would make a map of the network behind this server.
-    return AddressRefused(
-        f"Host {shown(host)} does not lead to a public address, so it is not called. "
-        "Use a public address, or ask the operator to allow this one."
-    )
+class NotPublic(AddressRefused):
+    def __init__(self, host: str) -> None:
+        # Where the name leads is not said: that would make a map of the network behind this server.
+        super().__init__(
+            f"Host {shown(host)} does not lead to a public address, so it is not called. "
+            "Use a public address, or ask the operator to allow this one."
+        )
+        self.host = host

@@ -80,11 +80,18 @@ def runtime(
     models = _Models(config, choice)
     make = _configured if config.assistants else _implied
     assistants = make(config, choice, models)
+    plugins = None
+    if config.plugins:
+        from rightseat.registry.equip import embedding, equipped, shelf
+
+        plugins = shelf(config, before.plugins if before else None, embedding(config, models.get))
+        assistants = equipped(assistants, plugins, config, models.local)
     limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
     return Runtime(
         assistants=assistants.values(),
         store=store or (before.store if before else find("stores", "memory")()),
         threads=threads or (before.threads if before else None),
+        recorded=config.store.record,
         limits=limits,
         quotas=quotas(config.limits),
         sources=sources(config, assistants, models),
@@ -92,6 +99,7 @@ def runtime(
         ledger=before.ledger if before else None,
         tracing=Tracing(content=config.server.trace_content),
         aliases=aliases(config, choice),
+        plugins=plugins,
     )
 
 
@@ -138,6 +146,11 @@ class _Models:
 
     def settings(self, name: str) -> ModelSettings:
         return self.config.models.get(name) or ModelSettings(spec=name)
+
+    def local(self, model: Model) -> bool:
+        """Whether it runs on this machine: then little can be shown to it."""
+        names = (name for name, made in self.made.items() if made is model)
+        return any(parts(self.settings(name).spec)[0] == LOCAL for name in names)
 
     def get(self, name: str) -> Model:
         if name not in self.made:

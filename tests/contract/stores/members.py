@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from rightseat.continuation import Store
+from rightseat.continuation import Notes, Store
 from rightseat.journal import Journal
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
 
 
-class Keeper(Store, Journal, Protocol):
-    """A Store that keeps threads too: both of ours do."""
+class Keeper(Store, Journal, Notes, Protocol):
+    """A Store that keeps threads and notes too: both of ours do."""
 
 
 class Make(Protocol):

@@ -140,6 +140,21 @@ async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) 
         await store.close()
 
 
+async def test_runs_that_take_turns_have_their_words_together(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    for thread in ("a", "b"):
+        await store.begin(ME, thread, "r", assistant="", name="")
+    for number in (1, 2, 3):
+        for thread in ("a", "b"):
+            store.append(ME, thread, number, [TextDelta("m", f"{thread}{number} ")])
+    assert await store.read(ME, "a") == [(3, TextDelta("m", "a1 a2 a3 "))]
+    assert await store.read(ME, "b", 1) == [(3, TextDelta("m", "b2 b3 "))]
+    store.append(ME, "a", 4, [RunFinished("stop")])
+    threads = {thread.id: thread for thread in await store.threads(ME)}
+    assert [(threads[id].last, threads[id].run) for id in ("a", "b")] == [(4, ""), (3, "r")]
+    await store.close()
+
+
 async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     def written() -> int:
         with closing(sqlite3.connect(tmp_path / FILE)) as other:
@@ -160,6 +175,7 @@ async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     assert written() == 2
     store.append(ME, "t", 3, [TextDelta("m", "c")])
     store.append(ME, "t", 4, [TextEnd("m")])
+    await asyncio.sleep(0)
     assert store.fresh == []
     await store.run(lambda: None)
     assert written() == 4

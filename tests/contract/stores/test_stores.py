@@ -186,3 +186,36 @@ async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:
         found = await store.recall(ME, ["c1", "c2", "c3", "c4"])
         assert found == {"c1": "newer", "c2": "", "c3": "你好"}
     assert await store.recall(ME, ["c2"]) == {"c2": ""}
+
+
+async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: Keeper) -> None:
+    await store.note(ME, "t/k", b"one")
+    assert await store.noted(ME, "t/k") == b"one"
+    await store.note(ME, "t/k", b"two")
+    assert await store.noted(ME, "t/k") == b"two"
+    assert await store.noted(YOU, "t/k") is None
+    await store.forget(YOU, "t/k")
+    assert await store.noted(ME, "t/k") == b"two"
+    await store.forget(ME, "t/k")
+    assert await store.noted(ME, "t/k") is None
+    await store.forget(ME, "never")
+
+
+async def test_notes_are_kept_for_a_time_and_within_a_size(bench: Bench) -> None:
+    await bench.store.note(ME, "old", b"x" * 6000)
+    bench.now += LIFETIME / 2
+    await bench.store.note(ME, "new", b"y" * 6000)
+    assert await bench.store.noted(ME, "old") is None
+    bench.now += LIFETIME + 1
+    assert await bench.store.noted(ME, "new") is None
+
+
+async def test_a_threads_notes_go_with_it(store: Keeper) -> None:
+    await store.begin(ME, "t", "r", assistant="a", name="n")
+    await store.note(ME, "t/k", b"one")
+    await store.note(ME, "t2/k", b"two")
+    await store.note(YOU, "t/k", b"three")
+    await store.delete(ME, "t")
+    assert await store.noted(ME, "t/k") is None
+    assert await store.noted(ME, "t2/k") == b"two"
+    assert await store.noted(YOU, "t/k") == b"three"

@@ -23,7 +23,7 @@ from rightseat.events import (
 )
 from rightseat.journal import Entry, Numbered, Posted, Row, posted, rows, title
 from rightseat.messages import Call, Message, said
-from rightseat.turn import Owner
+from rightseat.turn import Owner, Turn
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
 
@@ -252,11 +252,18 @@ def test_what_is_new_in_a_posted_history() -> None:
     user, answer, more = said("user", "a", id="1"), said("assistant", "b", id="2"), said("user", "c", id="3")
     ours = said("tool", "7", id="result-c1", call_id="c1")
     theirs = said("tool", "8", id="t2", call_id="c2")
-    assert posted((user, answer, more), new=True) == Posted((user, answer, more))
-    assert posted((user, answer, more), new=False) == Posted((more,))
-    assert posted((user, answer, ours, theirs, more), new=False) == Posted((theirs, more))
-    assert posted((user,), new=False) == Posted((user,))
-    assert posted((user, answer), new=False) == Posted(())
+    assert posted(told(user, answer, more), new=True) == Posted((user, answer, more))
+    assert posted(told(user, answer, more), new=False) == Posted((more,))
+    assert posted(told(user, answer, ours, theirs, more), new=False) == Posted((theirs, more))
+    assert posted(told(user, answer, ours, more), new=False, results=True) == Posted((ours, more))
+    assert posted(told(user), new=False) == Posted((user,))
+    assert posted(told(user, answer), new=False) == Posted(())
+    asked = Turn(messages=(user,), state={"n": 1}, assistant="a")
+    assert posted(asked, new=True) == Posted((user,), {"n": 1}, "a")
+
+
+def told(*messages: Message) -> Turn:
+    return Turn(messages=messages)
 
 
 @pytest.mark.parametrize(

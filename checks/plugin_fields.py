@@ -1,0 +1,57 @@
+"""docs/reference/plugins.md, in two languages, from the same tables that the reader of plugins uses."""
+
+from collections.abc import Iterator
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+from rightseat.plugins.fields import AuthFields, Manifest
+from rightseat.plugins.openapi.fields import tables
+
+WORDS = {
+    "en": {
+        "title": "Every field of a plugin",
+        "intro": "What they are for: [plugins.md](../plugins.md). Most of them may be left out.",
+        "head": "| field | meaning |",
+        "plugin.json": "plugin.json",
+        "auth": "plugin.json: auth",
+        "document": "openapi.yaml",
+        "operation": "openapi.yaml: an operation",
+        "parameter": "openapi.yaml: a parameter",
+        "schema": "openapi.yaml: a schema",
+    },
+    "zh": {
+        "title": "插件的全部字段",
+        "intro": "用途说明见[plugins.zh.md](../plugins.zh.md)。除特别说明外，所有字段均可省略。",
+        "head": "| 字段 | 含义 |",
+        "plugin.json": "plugin.json",
+        "auth": "plugin.json：auth",
+        "document": "openapi.yaml",
+        "operation": "openapi.yaml：API",
+        "parameter": "openapi.yaml：参数",
+        "schema": "openapi.yaml：Schema",
+    },
+}
+
+
+def page(language: str) -> str:
+    words = WORDS[language]
+    parts = [f"# {words['title']}\n\n{words['intro']}\n"]
+    for title, rows in sections(language):
+        table = "\n".join(f"| `{name}` | {said.replace('|', '/')} |" for name, said in rows)
+        parts.append(f"## {words[title]}\n\n{words['head']}\n|---|---|\n{table}\n")
+    return "\n".join(parts)
+
+
+def sections(language: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    yield "plugin.json", list(of_struct(Manifest, language))
+    yield "auth", list(of_struct(AuthFields, language))
+    for title, keys in tables().items():
+        yield title, [(name, said[language == "zh"]) for name, said in keys.items()]
+
+
+def of_struct(kind: type[Struct], language: str) -> Iterator[tuple[str, str]]:
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        assert get_origin(hint) is Annotated, name
+        meta = next(one for one in get_args(hint) if isinstance(one, Meta))
+        yield name, str((meta.extra or {})["zh"] if language == "zh" else meta.description)

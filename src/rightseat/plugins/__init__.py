@@ -1,0 +1,1 @@
+"""Folders that become tools: plugin.json, openapi.yaml, lib/ and flows/."""

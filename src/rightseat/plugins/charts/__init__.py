@@ -1,0 +1,1 @@
+"""Tables as charts: ECharts options, and SVG where nothing draws those."""

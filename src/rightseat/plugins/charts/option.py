@@ -1,0 +1,100 @@
+"""A plot as an ECharts option: plain JSON, no functions and no HTML, whatever the data says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightseat.plugins.charts.plot import Plot, Series
+
+SMOOTH_FROM = 30
+Option = dict[str, Any]
+
+
+def option(plot: Plot) -> Option:
+    made: Option = {
+        # Drawn as text on the canvas: as HTML, a name out of the data could be markup.
+        "tooltip": {"trigger": trigger(plot), "renderMode": "richText", "confine": True},
+    }
+    if plot.title:
+        made["title"] = {"text": plot.title, "left": "center"}
+    if plot.kind in ("pie", "ring"):
+        made["legend"] = {"type": "scroll", "bottom": 0}
+        made["series"] = [round_series(plot)]
+        return made
+    made["grid"] = {"left": 48, "right": 32, "top": 56, "bottom": 56, "containLabel": True}
+    made["xAxis"], made["yAxis"] = axes(plot)
+    if plot.kind == "heatmap":
+        made["visualMap"] = colours(plot)
+        made["series"] = [heat_series(plot)]
+        return made
+    if len(plot.series) > 1:
+        made["legend"] = {"type": "scroll", "bottom": 0}
+    made["series"] = [one_series(plot, one) for one in plot.series]
+    return made
+
+
+def trigger(plot: Plot) -> str:
+    return "axis" if plot.kind in ("bar", "stacked", "line", "area") else "item"
+
+
+def axes(plot: Plot) -> tuple[Option, Option]:
+    value: Option = {"type": "log" if plot.log else "value", "name": plot.y}
+    if plot.kind == "scatter":
+        return {"type": "value", "name": plot.x, "scale": True}, {**value, "scale": True}
+    category: Option = {
+        "type": "category",
+        "name": plot.x,
+        "data": list(plot.categories),
+        "axisLabel": {"hideOverlap": True},
+    }
+    if plot.kind == "heatmap":
+        return category, {"type": "category", "name": plot.y, "data": [one.name for one in plot.series]}
+    if plot.kind in ("line", "area"):
+        category["boundaryGap"] = False
+    return category, value
+
+
+def one_series(plot: Plot, series: Series) -> Option:
+    if plot.kind == "scatter":
+        return {"type": "scatter", "name": series.name, "data": [list(point) for point in series.points]}
+    kind = "bar" if plot.kind in ("bar", "stacked") else "line"
+    made: Option = {"type": kind, "name": series.name, "data": list(series.values)}
+    if plot.kind == "stacked":
+        made["stack"] = "total"
+    if plot.kind == "area":
+        made["areaStyle"] = {"opacity": 0.4}
+    if kind == "line":
+        made["showSymbol"] = len(series.values) <= SMOOTH_FROM
+    return made
+
+
+def round_series(plot: Plot) -> Option:
+    [series] = plot.series
+    data = [
+        {"name": name, "value": value} for name, value in zip(plot.categories, series.values, strict=True)
+    ]
+    radius: Any = ["40%", "70%"] if plot.kind == "ring" else "70%"
+    return {"type": "pie", "name": series.name, "radius": radius, "data": data}
+
+
+def heat_series(plot: Plot) -> Option:
+    data = [
+        [across, up, value]
+        for up, series in enumerate(plot.series)
+        for across, value in enumerate(series.values)
+        if value is not None
+    ]
+    return {"type": "heatmap", "name": plot.y, "data": data}
+
+
+def colours(plot: Plot) -> Option:
+    values = [value for one in plot.series for value in one.values if value is not None]
+    low, high = min(values, default=0), max(values, default=1)
+    return {
+        "min": low,
+        "max": high if high > low else low + 1,
+        "calculable": True,
+        "orient": "horizontal",
+        "left": "center",
+        "bottom": 0,
+    }

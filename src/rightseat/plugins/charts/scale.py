@@ -1,0 +1,74 @@
+"""From numbers to places on a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+TICKS = 6
+NICE = (1, 2, 2.5, 5, 10)
+
+
+class Scale(Struct, frozen=True):
+    low: float
+    high: float
+    start: float
+    """Where `low` is drawn; `end` is where `high` is."""
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high = self.low, self.high
+        if self.log:
+            value, low, high = math.log10(value), math.log10(low), math.log10(high)
+        share = (value - low) / ((high - low) or 1)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        if self.log:
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            found = [10.0**power for power in range(first, last + 1)]
+            return [tick for tick in found if self.low <= tick <= self.high] or [self.low, self.high]
+        step = stride(self.high - self.low)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
+
+
+def stride(span: float) -> float:
+    """A distance between ticks that people can count in."""
+    rough = span / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(nice * power for nice in NICE if nice * power >= rough * (1 - 1e-9))
+
+
+def scaled(values: Iterable[float], start: float, end: float, *, zero: bool, log: bool = False) -> Scale:
+    """A scale that holds all values, from one round number to another."""
+    found = list(values) or [0.0]
+    low, high = min(found), max(found)
+    if log and low > 0:
+        return Scale(
+            10.0 ** math.floor(math.log10(low)), 10.0 ** (math.floor(math.log10(high)) + 1), start, end, True
+        )
+    if zero:
+        low, high = min(low, 0), max(high, 0)
+    if low == high:
+        low, high = (low - abs(low) / 2, high + abs(high) / 2) if low else (0, 1)
+    step = stride(high - low)
+    return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, start, end)
+
+
+def short(value: float) -> str:
+    """A number as an axis shows it."""
+    for size, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if sign == 'k' else size):g}{sign}"
+    return f"{value:g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
+
+
+def thinned(names: Sequence[str], most: int) -> list[int]:
+    """The places whose names have room."""
+    every = max(1, math.ceil(len(names) / most))
+    return list(range(0, len(names), every))

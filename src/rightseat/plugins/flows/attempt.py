@@ -1,0 +1,104 @@
+"""One try of one step: whatever it does, one Output, one Pause or one Failure comes last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.assemble import Opened
+from rightseat.errors import ContinuationGone, FlowStopped, RightseatError
+from rightseat.events import Event, Usage
+from rightseat.fragments import Fragment, Used
+from rightseat.plugins.flows.stage import Output, Run, Stage, StepFailed
+from rightseat.prompt import Model, Prompt
+from rightseat.secret import mask
+from rightseat.streams import closing, within
+from rightseat.tools import Pause, plainly
+
+log = logging.getLogger(__name__)
+LONGEST = 4000
+
+
+class Failure(Struct, frozen=True):
+    text: str
+
+
+async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pause | Failure]:
+    """The boundary around a step, which another package may have brought."""
+    opened = Opened()
+    last: Output | Pause | Failure = Failure("The step ended without an output.")
+    try:
+        async with closing(within(run(stage), stage.step.timeout)) as items:
+            async for item in items:
+                if isinstance(item, Output | Pause):
+                    last = item
+                else:
+                    opened.see(item)
+                    yield item
+        # Within the boundary too: what cannot be journalled is the step's failure.
+        last = plain(last)
+    except (FlowStopped, ContinuationGone):
+        # Not the step's: a person's word, or a question that nobody can answer any more.
+        raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        last = Failure("It was cancelled from inside.")
+    except (TimeoutError, StepFailed, RightseatError) as error:
+        last = failure(error, stage.step.timeout)
+    except Exception as error:
+        log.warning("step %s of %s failed", stage.step.name, stage.flow.id, exc_info=error)
+        last = Failure(mask(f"{type(error).__name__}: {error}")[:LONGEST])
+    for event in opened.ends():
+        yield event
+    yield last
+
+
+def failure(error: TimeoutError | StepFailed | RightseatError, seconds: float | None) -> Failure:
+    """In words for people and for on_error."""
+    if isinstance(error, TimeoutError):
+        return Failure(
+            f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long."
+        )
+    if isinstance(error, RightseatError):
+        return Failure(error.message[:LONGEST])
+    return Failure(mask(str(error))[:LONGEST])
+
+
+def plain(last: Output | Pause | Failure) -> Output | Pause | Failure:
+    """As the journal can keep it; what it cannot (half a character, say) raises here."""
+    if isinstance(last, Output):
+        made = msgspec.structs.replace(last, data=msgspec.to_builtins(last.data, enc_hook=plainly))
+        msgspec.json.encode(made)
+        return made
+    if isinstance(last, Pause):
+        if not last.asks:
+            return Failure("The step stopped to ask, and asked nothing.")
+        state = msgspec.to_builtins(last.state, enc_hook=plainly)
+        msgspec.json.encode((state, last.asks))
+        return msgspec.structs.replace(last, state=state)
+    return last
+
+
+class Metered:
+    """A model that remembers what it used."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.usage: Usage | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        async with closing(self.model.stream(prompt)) as fragments:
+            async for fragment in fragments:
+                if isinstance(fragment, Used):
+                    self.usage = fragment.usage + (self.usage or Usage())
+                yield fragment

@@ -1,0 +1,110 @@
+"""Where a flow writes down how far it has come, and finds it again after a crash.
+
+Whoever asks the same in the same conversation goes on with what was left unfinished there. One flow under way
+is never gone on with by another: the second starts anew, under a name that nobody finds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from rightseat.continuation import Notes
+from rightseat.errors import ContinuationGone
+from rightseat.plugins.flows.flow import Flow
+from rightseat.plugins.flows.progress import Progress, first, restored
+from rightseat.turn import Owner, Turn
+
+_running: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
+"""By store, because a reload makes everything else anew."""
+_decode = msgspec.json.Decoder(Progress).decode
+ANSWERED = "This question was answered before, or it has expired. Please ask again."
+
+
+class Diary:
+    """Of one run of a flow. Close it when the run is over, however it ends."""
+
+    def __init__(self, notes: Notes | None, owner: Owner) -> None:
+        self.notes = notes
+        self.owner = owner
+        self.key = ""
+
+    async def begin(self, flow: Flow, question: str, turn: Turn) -> Progress:
+        """A new run, or one that was left unfinished."""
+        key = key_of(flow, question, turn)
+        if not self.lease(key):
+            key = f"{key}-{secrets.token_hex(8)}"
+            self.lease(key)
+            return first(flow, question, key=key)
+        left = await self.read(key)
+        if left is not None and left.flow == flow.id and left.digest == flow.digest:
+            return await self.taken(left)
+        return first(flow, question, key=key)
+
+    async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...]) -> Progress:
+        """A run whose questions were answered: once, and not after it was gone on with in another way."""
+        progress = restored(state, flow)
+        if not self.lease(progress.key):
+            raise ContinuationGone(ANSWERED)
+        if self.notes is not None and not await self.stands(progress):
+            raise ContinuationGone(ANSWERED)
+        return await self.taken(progress.heard(answers))
+
+    async def give_up(self, state: Any, flow: Flow) -> None:
+        """A run whose question nobody will answer: who asks the same again begins anew."""
+        progress = restored(state, flow)
+        if self.lease(progress.key) and await self.stands(progress):
+            await self.forget()
+
+    async def stands(self, progress: Progress) -> bool:
+        """Whether it was not gone on with in another way."""
+        left = await self.read(progress.key)
+        return left is not None and (left.run, left.serial) == (progress.run, progress.serial)
+
+    async def taken(self, progress: Progress) -> Progress:
+        made = msgspec.structs.replace(progress, serial=progress.serial + 1)
+        await self.note(made)
+        return made
+
+    async def read(self, key: str) -> Progress | None:
+        body = await self.notes.noted(self.owner, key) if self.notes is not None else None
+        try:
+            return None if body is None else _decode(body)
+        except msgspec.DecodeError:
+            # Written by another version.
+            return None
+
+    async def note(self, progress: Progress) -> None:
+        if self.notes is not None:
+            await self.notes.note(self.owner, progress.key, msgspec.json.encode(progress))
+
+    async def forget(self) -> None:
+        if self.notes is not None and self.key:
+            await self.notes.forget(self.owner, self.key)
+
+    def lease(self, key: str) -> bool:
+        """Whether nobody has it; then it is ours."""
+        if self.notes is None:
+            return True
+        running = _running.setdefault(self.notes, set())
+        if (self.owner.name, key) in running:
+            return False
+        running.add((self.owner.name, key))
+        self.key = key
+        return True
+
+    def close(self) -> None:
+        if self.notes is not None and self.key:
+            _running.get(self.notes, set()).discard((self.owner.name, self.key))
+
+
+def key_of(flow: Flow, question: str, turn: Turn) -> str:
+    """By the conversation that the client names. Where it names none, the thread's id is new each time, and
+    nothing is found: by its words alone nobody may come to another's data."""
+    thread = turn.conversation or turn.thread
+    told = msgspec.json.encode([flow.id, question, turn.depth])
+    return f"{thread}/{hashlib.sha256(told).hexdigest()[:24]}"

@@ -1,0 +1,57 @@
+"""A flow as it was read from its file: values only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+START, END = "start", "end"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    name: str
+    kind: str
+    """The file's `call_type`: one of the step kinds, or the name of a tool of lib/."""
+    params: dict[str, Any] = {}
+    next: str | None = None
+    on_error: Step | None = None
+    retry: int = 0
+    """How often it is tried again."""
+    timeout: float | None = None
+    confirm: bool = False
+    """A person must say yes before it runs."""
+    repeatable: bool | None = None
+    """Whether it may run twice after a crash, where its author knows better than its kind."""
+    line: int = 0
+
+
+class Next(Struct, frozen=True, kw_only=True):
+    """A flow that may be asked for afterwards. A question that the file gives is not rewritten."""
+
+    flow: str
+    plugin: str = ""
+    question: str = ""
+    line: int = 0
+
+
+class Flow(Struct, frozen=True, kw_only=True):
+    plugin: str
+    """The plugin's id."""
+    name: str
+    """Unique in its plugin; the file's `name`, or `id` in later files."""
+    description: str
+    steps: dict[str, Step]
+    """In the file's order."""
+    on_error: Step | None = None
+    next_flow: tuple[Next, ...] = ()
+    max_steps: int = 100
+    timeout: float = 600.0
+    file: str = ""
+    """Within the plugin's folder; empty for one made of an operation (`automatic_flow`)."""
+    digest: str = ""
+    """Changes when a flow that has stopped must not go on any more."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.plugin}/{self.name}"

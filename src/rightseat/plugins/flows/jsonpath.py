@@ -1,0 +1,74 @@
+"""JSONPath (RFC 9535), with a word of what was there where it finds nothing."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rightseat.plugins.flows.path import BadPath, Missing, there
+
+if TYPE_CHECKING:
+    from jsonpath import JSONPath
+
+MARK = "$"
+
+
+def is_one(path: str) -> bool:
+    return path.startswith(MARK)
+
+
+@lru_cache(256)
+def compiled(path: str) -> JSONPath:
+    import jsonpath
+
+    try:
+        made = jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        raise BadPath(f"{path!r} is no JSONPath: {str(error).splitlines()[0][:200]}") from None
+    if not isinstance(made, jsonpath.JSONPath):
+        raise BadPath(f"{path!r} joins several JSONPaths. Write them as keys of their own.")
+    return made
+
+
+def last_name(path: str) -> str:
+    """The last key that it names."""
+    from jsonpath.selectors import NameSelector
+
+    for segment in reversed(compiled(path).segments):
+        if len(segment.selectors) == 1 and isinstance(segment.selectors[0], NameSelector):
+            return segment.selectors[0].name
+    return path
+
+
+def taken(data: Any, path: str) -> Any:
+    """The value, or the list of values where it may be several."""
+    import jsonpath
+
+    made = compiled(path)
+    try:
+        found = made.findall(data)
+    except (jsonpath.JSONPathError, RecursionError) as error:
+        raise Missing(f"{path} cannot be followed here: {str(error)[:200]}") from None
+    if found:
+        return found[0] if made.singular_query() else found
+    _explain(made, data, path)
+    return []
+
+
+def _explain(made: JSONPath, data: Any, path: str) -> None:
+    """That a filter finds nothing is an answer; that a key is not there is a mistake."""
+    from jsonpath import JSONPath
+    from jsonpath.segments import JSONPathChildSegment
+    from jsonpath.selectors import IndexSelector, NameSelector
+
+    before = [data]
+    for number, segment in enumerate(made.segments):
+        part = JSONPath(env=made.env, segments=made.segments[: number + 1])
+        after = part.findall(data)
+        if after:
+            before = after
+            continue
+        exact = all(isinstance(one, NameSelector | IndexSelector) for one in segment.selectors)
+        if isinstance(segment, JSONPathChildSegment) and exact:
+            raise Missing(f"{path} finds nothing: {segment} is not in {there(before[0])}.")
+        return

@@ -1,0 +1,45 @@
+"""What is asked about a step, rather than by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightseat.plugins.flows.flow import Flow, Step
+from rightseat.tools import APPROVAL, Ask
+
+AGAIN, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
+CHOICE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        AGAIN: {
+            "type": "string",
+            "enum": [RETRY, SKIP, STOP],
+            "description": "retry runs the step again, skip goes on without it, stop ends the flow",
+        }
+    },
+    "required": [AGAIN],
+}
+
+
+def agreement(flow: Flow, step: Step) -> Ask:
+    return Ask(visible(f"Allow the step {told(step)} of {flow.id}?"), "confirm", APPROVAL)
+
+
+def may_have_run(flow: Flow, step: Step) -> Ask:
+    text = (
+        f"The server stopped in the middle of the step {told(step)} of {flow.id}: it may have run. "
+        "Shall it be run again (retry), left out (skip), or shall the flow end here (stop)?"
+    )
+    return Ask(visible(text), "form", CHOICE)
+
+
+def told(step: Step) -> str:
+    """Its name and what it calls: what a person can judge it by."""
+    target = step.params.get("endpoint") or step.params.get("tool") or step.params.get("flow")
+    called = f"{step.kind} {target}" if isinstance(target, str) else step.kind
+    return f"{step.name!r} ({called})"
+
+
+def visible(text: str) -> str:
+    """Nothing that a screen does not show, or shows in another order."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,0 +1,163 @@
+"""A flow as a Responder: one call of it, whose questions stop the turn and whose words are the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from rightseat.artifacts import presented
+from rightseat.assemble import spoken
+from rightseat.calls import Batch
+from rightseat.continuation import LIFETIME, Continuation, Ids, Notes, Store, ticket_of
+from rightseat.delegate import REQUEST
+from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStopped
+from rightseat.events import Artifact, CallResult, Event, RunFinished
+from rightseat.messages import Call, Message
+from rightseat.plugins.flows.diary import Diary
+from rightseat.plugins.flows.flow import Flow
+from rightseat.plugins.flows.perform import GRACE, KitOf, Performance
+from rightseat.streams import closing
+from rightseat.tools import Tool
+from rightseat.turn import MAX_DEPTH, Turn
+
+CALL = "flow"
+# Ends that a person has chosen: they are told, and are no failure.
+CHOSEN = ("cancelled", "no_answer", FlowStopped.code)
+# What a model is told about the person is not what the person is told.
+TOLD = {
+    "cancelled": "The flow ends here: its question was not answered.",
+    "no_answer": "The flow ends here: it has asked three times, and none of the answers could be used.",
+}
+
+
+class FlowResponder:
+    """`name` is what it is called at the doors. `question` is asked where the person asks nothing."""
+
+    can_ask = True
+
+    def __init__(
+        self,
+        name: str,
+        flow: Flow,
+        kit_of: KitOf,
+        store: Store,
+        *,
+        question: str = "",
+        seal: str = "",
+    ) -> None:
+        self.name = name
+        self.flow = flow
+        self.kit_of = kit_of
+        self.store = store
+        self.notes = store if isinstance(store, Notes) else None
+        self.question = question or flow.description or flow.name
+        self.digest = f"{flow.digest}{seal}"
+
+    async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
+        if turn.depth > MAX_DEPTH:
+            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
+        performance = Performance(self.flow, self.kit_of, self.notes, speaks=True)
+        tool = Tool(CALL, "", REQUEST, performance.call, timeout=self.flow.timeout + GRACE)
+        ids, batch = await self.begin(turn, tool)
+        ended: CallResult | None = None
+        async with closing(batch.run()) as events:
+            async for event in events:
+                if isinstance(event, CallResult):
+                    ended = event
+                elif isinstance(event, Artifact):
+                    for part in await presented(event, turn, self.store):
+                        yield part
+                else:
+                    yield event
+        if batch.questions:
+            await self.save(turn, ids, batch)
+            for question in batch.questions:
+                yield question
+            yield RunFinished("interrupt", performance.usage)
+            return
+        if ended is not None and ended.failed:
+            for event in spoken(ids.message(), chosen(ended.content)):
+                yield event
+        yield RunFinished("stop", performance.usage)
+
+    async def begin(self, turn: Turn, tool: Tool) -> tuple[Ids, Batch]:
+        """The call, anew or as it was kept when it stopped to ask."""
+        kept = await self.take(turn)
+        if kept is None:
+            if turn.answers:
+                raise ContinuationGone(
+                    "This question was answered before, or it has expired. Please ask again."
+                )
+            ids = Ids()
+            asked = msgspec.json.encode({"request": self.asked(turn)}).decode()
+            message = Message("assistant", calls=(Call(ids.call(), CALL, asked),), id=ids.message())
+            batch = self.batch(message, tool, turn, ids)
+            batch.begin(())
+            return ids, batch
+        if kept.digest != self.digest:
+            raise ContinuationGone("The flow has changed since it asked. Please ask again from the start.")
+        ids = Ids(kept.ticket, kept.number)
+        batch = self.batch(kept.added[-1], tool, turn, ids)
+        batch.kept = dict(kept.calls)
+        model = self.kit_of(self.flow, turn).model
+        await batch.hear({answer.interrupt: answer for answer in turn.answers}, model)
+        if batch.verdicts:
+            await self.give_up(turn, kept)
+        return ids, batch
+
+    async def give_up(self, turn: Turn, kept: Continuation) -> None:
+        diary = Diary(self.notes, turn.owner)
+        try:
+            for call in kept.calls.values():
+                if call.paused:
+                    await diary.give_up(call.state, self.flow)
+        finally:
+            diary.close()
+
+    def batch(self, message: Message, tool: Tool, turn: Turn, ids: Ids) -> Batch:
+        return Batch(message, {CALL: tool}, turn, ids, timeout=self.flow.timeout + GRACE)
+
+    def asked(self, turn: Turn) -> str:
+        said = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
+        return next(said, "") or self.question
+
+    async def take(self, turn: Turn) -> Continuation | None:
+        """The continuation that an answer of this turn is for. One of another's stays."""
+        answered = {answer.interrupt for answer in turn.answers}
+        for ticket in {ticket for ticket in map(ticket_of, answered) if ticket}:
+            kept = await self.store.take(turn.owner, ticket)
+            if kept is None:
+                continue
+            asked = {question.interrupt.id for call in kept.calls.values() for question in call.open}
+            if kept.assistant == self.name and answered & asked:
+                return kept
+            await self.store.save(kept)
+        return None
+
+    async def save(self, turn: Turn, ids: Ids, batch: Batch) -> None:
+        await self.store.save(
+            Continuation(
+                ticket=ids.ticket,
+                owner=turn.owner,
+                assistant=self.name,
+                added=(batch.message,),
+                calls=batch.kept,
+                rounds=0,
+                number=ids.number,
+                digest=self.digest,
+                expires=time.time() + LIFETIME,
+            )
+        )
+
+
+def chosen(content: str) -> str:
+    """What to say of an end that a person has chosen. Any other is the run's failure."""
+    error = msgspec.json.decode(content)["error"]
+    code, message = error["code"], error["message"]
+    if code == ContinuationGone.code:
+        raise ContinuationGone(message)
+    if code not in CHOSEN:
+        raise FlowFailed(message)
+    return TOLD.get(code, str(message))

@@ -1,0 +1,37 @@
+"""What time it is where the person is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rightseat.turn import Turn
+
+_ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
+LONGEST = 64
+
+
+def now(turn: Turn) -> datetime:
+    """In the zone that the application names, else in the server's."""
+    for name in named(turn):
+        try:
+            return datetime.now(ZoneInfo(name))
+        except (ValueError, OSError, LookupError):
+            # Not a zone, or not one that this machine knows.
+            continue
+    return datetime.now().astimezone()
+
+
+def named(turn: Turn) -> Iterator[str]:
+    """Names that could be the zone's: of the application's properties and of what it says of itself."""
+    pairs: list[tuple[str, Any]] = [
+        *turn.forwarded.properties.items(),
+        *turn.forwarded.config.items(),
+        *((one.description, one.value) for one in turn.context),
+    ]
+    for key, value in pairs:
+        if isinstance(value, str) and 0 < len(value) <= LONGEST and _ZONE.search(key):
+            yield value.strip().strip('"')

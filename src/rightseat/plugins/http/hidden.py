@@ -1,0 +1,29 @@
+"""Blotting out credentials in whatever comes back: servers like to repeat what they were sent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rightseat.plugins.http.style import cookie_safe, escaped, plus
+from rightseat.secret import SHORTEST, mask
+
+BLOT = "***"
+
+
+class Hiding:
+    """Replaces these values, and every secret that the process knows, in each of their usual spellings."""
+
+    def __init__(self, values: tuple[str, ...] = ()) -> None:
+        found: set[str] = set()
+        for value in values:
+            # `Bearer x`: the second word alone is the secret.
+            for part in (value, value.partition(" ")[2]):
+                json = msgspec.json.encode(part).decode()[1:-1]
+                found |= {part, json, escaped(part), plus(part), cookie_safe(part)}
+        self.values = sorted((one for one in found if len(one) >= SHORTEST), key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        for value in self.values:
+            if value in text:
+                text = text.replace(value, BLOT)
+        return mask(text)

@@ -1,0 +1,44 @@
+"""multipart/form-data, written as browsers write it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rightseat.errors import CallerError
+
+QUOTED = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
+
+
+class Part(Struct, frozen=True):
+    name: str
+    data: bytes
+    media: str = ""
+    file: str | None = None
+    headers: Mapping[str, str] = {}
+
+    @property
+    def head(self) -> str:
+        named = f'form-data; name="{self.name.translate(QUOTED)}"'
+        if self.file is not None:
+            named += f'; filename="{self.file.translate(QUOTED)}"'
+        lines = {"Content-Disposition": named, **({"Content-Type": self.media} if self.media else {})}
+        ours = ("content-disposition", "content-type")
+        lines |= {key: value for key, value in self.headers.items() if key.lower() not in ours}
+        text = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
+        if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
+            raise CallerError(f"A header of the form's part {self.name[:60]!r} has a line break in it.")
+        return text
+
+
+def multipart(parts: list[Part], media: str = "multipart/form-data") -> tuple[bytes, str]:
+    """The body and its content type."""
+    boundary = f"rightseat-{secrets.token_hex(16)}"
+    made = bytearray()
+    for part in parts:
+        made += f"--{boundary}\r\n{part.head}\r\n".encode("utf-8", "replace")
+        made += part.data + b"\r\n"
+    made += f"--{boundary}--\r\n".encode()
+    return bytes(made), f"{media}; boundary={boundary}"

@@ -1,0 +1,1 @@
+"""Python tools of a plugin: found by reading, run in processes of their own."""

@@ -1,0 +1,69 @@
+"""YAML that is none, and yet stands in the guide and in many plugins: read as it was meant."""
+
+from __future__ import annotations
+
+import re
+
+from rightseat.plugins.compose import Broken, Composed, compose
+
+MAX_READ = 16 << 20
+"""Letters read anew: each mended escape means reading from the start."""
+_LONE = r"\\(?![0abtnvfreN_LPxuU\"/\\ \t\n\r])"
+_ESCAPE = re.compile(_LONE + r'|\\.|"', re.DOTALL)
+_PATTERN = re.compile(r'(?<=\bpattern:) +"(?:[^"\\\n]|\\.)*"')
+_CONTROL = re.compile("[\x7f-\x84\x86-\x9f]")
+# Of a line with nothing but blanks, some of them tabs: libyaml takes them for a wrong indent.
+_BLANK = re.compile(r"^[ \t]*\t[ \t]*$", re.MULTILINE)
+
+
+def cleaned(text: str) -> tuple[str, int]:
+    """Without the control characters that wrong encodings leave behind, and the line of the first."""
+    first = _CONTROL.search(text)
+    if first is None:
+        return text, 0
+    return _CONTROL.sub("\ufffd", text), text.count("\n", 0, first.start()) + 1
+
+
+def mending(text: str) -> tuple[Composed, list[int]]:
+    """`"[\\d]"` in double quotes is no YAML: its backslashes are doubled. Also the lines where that was."""
+    read, lines = 0, set[int]()
+    while True:
+        read += len(text)
+        try:
+            return compose(text), sorted(lines)
+        except Broken as error:
+            if error.tab and (spaced := _BLANK.sub("", text)) != text:
+                text = spaced
+                continue
+            if error.escape is None or read > MAX_READ:
+                raise
+            text = doubled(text, error.escape)
+            lines.add(error.line)
+            if len(lines) == 1:
+                # Who writes one pattern so writes all of them so.
+                text = all_patterns(text, lines)
+
+
+def doubled(text: str, start: int) -> str:
+    """With the backslash at `start`, and each like it up to the end of its quotes, written twice."""
+    parts, at = [text[:start]], start
+    for match in _ESCAPE.finditer(text, start):
+        parts += (text[at : match.start()], "\\\\" if match[0] == "\\" else match[0])
+        at = match.end()
+        if match[0] == '"':
+            break
+    return "".join((*parts, text[at:]))
+
+
+def all_patterns(text: str, lines: set[int]) -> str:
+    line, at = 1, 0
+
+    def mend(match: re.Match[str]) -> str:
+        nonlocal line, at
+        made = re.sub(_LONE + r"|\\.", lambda one: "\\\\" if one[0] == "\\" else one[0], match[0])
+        line, at = line + text.count("\n", at, match.start()), match.start()
+        if made != match[0]:
+            lines.add(line)
+        return made
+
+    return _PATTERN.sub(mend, text)

@@ -1,0 +1,84 @@
+"""A value together with where it stands, and the list of what was found wrong on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rightseat.plugins.document import Document
+from rightseat.plugins.place import Path, Step
+from rightseat.plugins.problem import Gravity, Problem
+
+MAX_PROBLEMS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    value: Any
+    document: Document
+    path: Path = ()
+
+    def at(self, step: Step) -> Node:
+        """What is below that key; None as a value where there is no such key."""
+        try:
+            return Node(self.value[step], self.document, (*self.path, step))
+        except (KeyError, IndexError, TypeError):
+            return Node(None, self.document, (*self.path, step))
+
+    def put(self, value: Any) -> Node:
+        """The same place with a value that was made of what stands there."""
+        return Node(value, self.document, self.path)
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The keys and what is below them; nothing where this is no mapping."""
+        if isinstance(self.value, dict):
+            for key in self.value:
+                yield key, self.at(key)
+
+    def each(self) -> Iterator[Node]:
+        """The items; nothing where this is no list."""
+        if isinstance(self.value, list):
+            for number in range(len(self.value)):
+                yield self.at(number)
+
+    def text(self, key: str) -> str:
+        """The text below that key; empty where there is none."""
+        found = self.value.get(key) if isinstance(self.value, dict) else None
+        if isinstance(found, str):
+            return found.strip()
+        return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else ""
+
+    def says(self, *keys: str) -> bool:
+        """Whether one of the keys is true, or the word true."""
+        return isinstance(self.value, dict) and any(truth(self.value.get(key)) for key in keys)
+
+
+def truth(value: Any) -> bool:
+    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes", "1"))
+
+
+class Notes:
+    """Problems in the order they were found, each once; a document of nothing but faults stays readable."""
+
+    def __init__(self, strict: bool = True) -> None:
+        self.strict = strict
+        """Whether matters of style are noted: looking for their lines costs time."""
+        self._found: dict[Problem, None] = {}
+        self._count: Counter[Gravity] = Counter()
+        self.left_out: Counter[Gravity] = Counter()
+
+    def add(self, node: Node, what: str, fix: str, gravity: Gravity = "warning") -> None:
+        if gravity == "style" and not self.strict:
+            return
+        if self._count[gravity] >= MAX_PROBLEMS:
+            self.left_out[gravity] += 1
+            return
+        problem = node.document.problem(node.path, what, fix, gravity)
+        if problem not in self._found:
+            self._count[gravity] += 1
+            self._found[problem] = None
+
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(self._found)

@@ -1,0 +1,128 @@
+"""Patterns as plugin documents mean them: for the whole value, and for numbers too.
+
+JSON Schema knows a pattern of texts only. On an integer it becomes the range or the list that it stands for;
+where it stands for neither, it stays beside the schema as `x-pattern`, and numerals.py checks it in code.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import jsonschema_rs
+
+from rightseat.plugins.numerals import PATTERN, plain, simple
+
+LISTED = 64
+SEARCHED = 9_999
+_REGEX = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=1_000_000)
+_RUN = re.compile(
+    r"(?P<lead>\[[0-9-]+\]|[0-9])?(?:(?:\\d|\[0-9\])(?:\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|(?P<sign>[+*?])?))?"
+)
+
+
+_ATOM = re.compile(r"(?:\\d|\[[^\]]*\]|[0-9])(?:\{(?:\d+,)?(\d+)\})?")
+
+
+@lru_cache(1024)
+def valid(pattern: str) -> bool:
+    """Whether the validator that checks arguments can read it."""
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX)
+    except ValueError:
+        return False
+    return True
+
+
+def whole(pattern: str, samples: tuple[Any, ...]) -> str:
+    """The pattern for all of the value. One that already has an anchor says itself what it binds, and one
+    whose own sample does not fit as a whole was meant to be found somewhere."""
+    if pattern.startswith("^") or pattern.endswith("$") or "|^" in pattern or "(^" in pattern:
+        return pattern
+    bound = f"^(?:{pattern})$"
+    texts = [one for one in samples if isinstance(one, str)]
+    if any(fits(pattern, one) and not fits(bound, one) for one in texts):
+        return pattern
+    return bound
+
+
+def fits(pattern: str, text: str) -> bool:
+    return bool(
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX).is_valid(text)
+    )
+
+
+def on_number(pattern: str, fractions: bool) -> dict[str, Any]:
+    """What a schema of a number says instead of the pattern."""
+    bare = plain(pattern)
+    if re.fullmatch(r"\((?:\?:)?[^()]*\)", bare):
+        bare = bare[1:-1].removeprefix("?:")
+    limits = integers(bare) if simple(bare) else None
+    if limits is None:
+        return {PATTERN: pattern}
+    return {"type": "integer", **limits} if fractions else limits
+
+
+@lru_cache(1024)
+def integers(bare: str) -> dict[str, Any] | None:
+    """The integers whose digits the pattern takes, as keywords; None where no keywords say it."""
+    if (found := run(bare)) is not None:
+        return found
+    if any(sign in bare for sign in "*+") or re.search(r"\{\d*,\}", bare):
+        return {} if bare in (r"-?\d+", r"-?[0-9]+", r"[-]?\d+", r"[-]?[0-9]+") else None
+    compiled = re.compile(bare)
+    if any(compiled.fullmatch("9" * 5 if sign == "" else "-99999") for sign in ("", "-")):
+        return None
+    taken = [one for one in range(-SEARCHED, SEARCHED + 1) if compiled.fullmatch(str(one))]
+    if not taken or beyond(bare):
+        return None
+    if taken == list(range(taken[0], taken[-1] + 1)):
+        return {"const": taken[0]} if len(taken) == 1 else {"minimum": taken[0], "maximum": taken[-1]}
+    return {"enum": taken} if len(taken) <= LISTED else None
+
+
+def beyond(bare: str) -> bool:
+    """Whether it may take more digits than were looked at."""
+    # With groups it is counted as if nothing in it were a choice: too much at most.
+    ways = bare.split("|") if "(" not in bare else [bare]
+    return max(width(way) for way in ways) > len(str(SEARCHED))
+
+
+def width(bare: str) -> int:
+    return sum(int(times or 1) for times in re.findall(_ATOM, bare))
+
+
+def run(bare: str) -> dict[str, Any] | None:
+    """`[1-9]\\d{0,3}`, `\\d+`, `2\\d{3}`: a first digit, then any digits, so many of them."""
+    match = _RUN.fullmatch(bare)
+    if not bare or match is None:
+        return None
+    least, most = repeats(match)
+    lead = digits(match["lead"])
+    if not match["lead"]:
+        lead, least, most = list(range(10)), max(least, 1) - 1, most if most is None else most - 1
+    if lead != list(range(lead[0], lead[-1] + 1)) or (most is not None and (most > 17 or most < least)):
+        return None
+    if least != most and lead not in (list(range(10)), list(range(1, 10))):
+        return None  # 2, 20 to 29, 200 to 299: no one range
+    first = max(lead[0], 1) if least else lead[0]
+    limits: dict[str, Any] = {"minimum": first * 10**least}
+    if most is not None:
+        limits["maximum"] = (lead[-1] + 1) * 10**most - 1
+    return {"const": limits["minimum"]} if limits["minimum"] == limits.get("maximum") else limits
+
+
+def repeats(match: re.Match[str]) -> tuple[int, int | None]:
+    """How many digits follow the first."""
+    if match["least"]:
+        least = int(match["least"])
+        return least, least if not match["comma"] else int(match["most"]) if match["most"] else None
+    if match["sign"]:
+        return {"+": (1, None), "*": (0, None), "?": (0, 1)}[match["sign"]]
+    tail = match[0][len(match["lead"] or "") :]
+    return (1, 1) if tail else (0, 0)
+
+
+def digits(lead: str | None) -> list[int]:
+    return [one for one in range(10) if re.fullmatch(lead or "[0-9]", str(one))] or [0]

@@ -1,0 +1,15 @@
+"""Keys that nothing reads are most often misspelt, and what they say is lost without a word."""
+
+from __future__ import annotations
+
+from rightseat.nearest import meant
+from rightseat.plugins.openapi.fields import known
+from rightseat.plugins.openapi.node import Node
+from rightseat.plugins.openapi.reading import Reading
+
+
+def look(reading: Reading, node: Node, table: str) -> None:
+    names = known(table)
+    for key in node.value:
+        if key not in names and not key.startswith("x-"):
+            reading.notes.add(node.at(key), "Nothing reads this key.", meant(key, names), "style")

@@ -1,0 +1,101 @@
+"""The types that people write, and what JSON Schema calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+ANY = frozenset(("any", "*", "mixed", "unknown", "enum", "undefined", "variant", "anytype"))
+_SAME: dict[str, tuple[str, ...]] = {
+    "integer": (
+        "int",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint",
+        "uint32",
+        "uint64",
+        "long",
+        "short",
+        "bigint",
+    ),
+    "number": ("float", "float32", "float64", "double", "decimal", "numeric", "real"),
+    "string": ("str", "text", "char", "varchar", "character"),
+    "boolean": ("bool",),
+    "array": ("list", "tuple", "set"),
+    "object": ("dict", "map", "hash", "json", "struct", "obj", "dictionary"),
+    "null": ("none", "nil", "void"),
+}
+_WORDS = {word: name for name, words in _SAME.items() for word in (name, *words)}
+_FORMATS = {
+    "date": "date",
+    "datetime": "date-time",
+    "date-time": "date-time",
+    "time": "time",
+    "duration": "duration",
+    "file": "binary",
+    "binary": "binary",
+    "byte": "byte",
+    "bytes": "byte",
+    "base64": "byte",
+    "uuid": "uuid",
+    "email": "email",
+    "uri": "uri",
+    "url": "uri",
+    "password": "password",
+    "ip": "ipv4",
+    "ipv4": "ipv4",
+    "ipv6": "ipv6",
+}
+TIMESTAMP: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
+"""Seconds in some answers, a written date in others."""
+
+
+def schema_of(word: str) -> dict[str, Any] | None:
+    """What the word means as a schema, `{}` for anything; None where nobody knows."""
+    name = word.strip().lower()
+    if name in ANY or not name:
+        return {}
+    if name in _WORDS:
+        return {"type": _WORDS[name]}
+    if name in _FORMATS:
+        return {"type": "string", "format": _FORMATS[name]}
+    if name == "timestamp":
+        return TIMESTAMP
+    if name.endswith("[]") and (inner := schema_of(name[:-2])) is not None:
+        return {"type": "array", "items": inner}
+    return None
+
+
+def fitted(value: Any, types: tuple[str, ...]) -> Any:
+    """The value as one of the types, where only its quotes are wrong: "10" for an integer, 1 for a text."""
+    if not types or kind(value) in types or (kind(value) == "integer" and "number" in types):
+        return value
+    if isinstance(value, str):
+        return unquoted(value, types)
+    if "string" in types and isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else f"{value}"
+    return int(value) if "integer" in types and isinstance(value, float) and value.is_integer() else value
+
+
+def unquoted(value: str, types: tuple[str, ...]) -> Any:
+    word = value.strip()
+    if "boolean" in types and word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if {"integer", "number"} & set(types):
+        digits = word.removeprefix("-")
+        if digits.isascii() and digits.isdecimal() and len(digits) < 19:
+            return int(word)
+        whole, dot, part = digits.partition(".")
+        if dot and "number" in types and (whole + part).isascii() and (whole + part).isdecimal():
+            return float(word)
+    return value
+
+
+def kind(value: Any) -> str:
+    """Its type in JSON."""
+    for name, python in (("boolean", bool), ("integer", int), ("number", float), ("string", str)):
+        if isinstance(value, python):
+            return name
+    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"

@@ -1,0 +1,125 @@
+"""Which tools fit a question, by its words: BM25 over names and descriptions, Chinese by pairs of characters.
+
+The work of a search does not grow with the number of tools: of each word only the tools that it says most
+about are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from functools import lru_cache
+
+from msgspec import Struct
+
+# BM25's usual constants: how soon a repeated word says no more, and how much long texts are held back.
+SATURATION = 1.2
+LENGTH = 0.75
+# Of each word, so many of the tools it says most about.
+DEEPEST = 24
+# Of a long question, so many of its rarest words.
+MOST_WORDS = 24
+LONGEST_QUERY = 4000
+
+_RUN = re.compile(r"[^\W_]+")
+_CASES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """a an and are as at be by can could do does for from get give has have how i in is it its let me my
+        of on or our please show tell that the their this to us was we what when where which who will with
+        would you your""",
+    )
+)
+
+
+def words(text: str) -> list[str]:
+    """What to search by: English words without their endings, names in their parts, Chinese in pairs."""
+    found: list[str] = []
+    for run in _RUN.findall(text):
+        found += _words(run)
+    return found
+
+
+@lru_cache(maxsize=1 << 15)
+def _words(run: str) -> tuple[str, ...]:
+    if run.isascii():
+        return tuple(filter(None, map(_stem, _CASES.findall(run))))
+    pairs = (han[at : at + 2] for han in _HAN.findall(run) for at in range(max(len(han) - 1, 1)))
+    return (*pairs, *filter(None, map(_stem, _HAN.split(run))))
+
+
+def _stem(word: str) -> str:
+    """Two forms of a word should meet; that some others meet too does little harm."""
+    word = word.lower()
+    if word in _EMPTY:
+        return ""
+    for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + instead
+    return word
+
+
+class Field(Struct, frozen=True):
+    text: str
+    weight: float
+
+
+class Index:
+    """Finds texts by their number. Each is made of fields that count more or less."""
+
+    def __init__(self, texts: Sequence[Sequence[Field]]) -> None:
+        self.size = len(texts)
+        known: dict[Field, dict[str, float]] = {}
+        counts = [_counted(fields, known) for fields in texts]
+        lengths = [sum(count.values()) for count in counts]
+        mean = sum(lengths) / max(len(lengths), 1) or 1.0
+        found: dict[str, list[tuple[float, int]]] = {}
+        for number, count in enumerate(counts):
+            held = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / mean)
+            for word, often in count.items():
+                found.setdefault(word, []).append((-often * (SATURATION + 1) / (often + held), number))
+        self.postings = {word: _posting(entries, self.size) for word, entries in found.items()}
+
+    def search(self, query: str, among: Set[int] | None = None) -> list[int]:
+        """The numbers of the texts that fit, best first; `among` are the only ones that count."""
+        scores: dict[int, float] = {}
+        known = scores.get
+        asked = {word: self.postings[word] for word in words(query[:LONGEST_QUERY]) if word in self.postings}
+        found = list(asked.values())
+        if len(found) > MOST_WORDS:
+            found = sorted(found, key=_frequency)[:MOST_WORDS]
+        for numbers, weights in found:
+            if among is None:
+                for number, weight in zip(numbers[:DEEPEST], weights, strict=False):
+                    scores[number] = known(number, 0.0) + weight
+                continue
+            for number, weight in zip(numbers, weights, strict=True):
+                if number in among:
+                    scores[number] = known(number, 0.0) + weight
+        # Weights are negative, so that the best comes first; equals stay in the order they were found in.
+        return sorted(scores, key=scores.__getitem__)
+
+
+def _counted(fields: Iterable[Field], known: dict[Field, dict[str, float]]) -> dict[str, float]:
+    """How much of each word there is. A field that many share, such as a plugin's, is read once."""
+    total: dict[str, float] = {}
+    for field in fields:
+        if field not in known:
+            known[field] = {word: often * field.weight for word, often in Counter(words(field.text)).items()}
+        for word, often in known[field].items():
+            total[word] = total.get(word, 0.0) + often
+    return total
+
+
+def _frequency(posting: tuple[tuple[int, ...], tuple[float, ...]]) -> int:
+    return len(posting[0])
+
+
+def _posting(entries: list[tuple[float, int]], size: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    rarity = math.log(1 + (size - len(entries) + 0.5) / (len(entries) + 0.5))
+    entries.sort()
+    return tuple(number for _, number in entries), tuple(weight * rarity for weight, _ in entries)

@@ -1,0 +1,190 @@
+"""All plugins that are loaded, and their tools: found by name, by plugin, and by what they are about."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+
+import msgspec
+
+from rightseat.continuation import Store
+from rightseat.engine import Assistant
+from rightseat.errors import CallerError
+from rightseat.history import estimate
+from rightseat.nearest import nearest
+from rightseat.plugins.flows.book import Book
+from rightseat.plugins.flows.card import Card
+from rightseat.plugins.naming import named
+from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.search import Field, Index
+from rightseat.plugins.vectors import Embed, Vectors
+from rightseat.responder import Responder
+from rightseat.tools import Tool
+
+log = logging.getLogger(__name__)
+# How much a word counts in the name of a tool or its plugin, and in what the plugin says of itself.
+NAME, SAID, AROUND = 3.0, 1.0, 0.5
+FIND = "find_tools"
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A plugin with its tools. `seal` changes when the plugin or the rules for it do."""
+
+    plugin: Plugin
+    tools: tuple[Tool, ...]
+    seal: str = ""
+    stamp: Stamp = ()
+    """Of its files when it was read: path, time and size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    number: int
+    tool: Tool
+    loaded: Loaded
+
+    @cached_property
+    def tokens(self) -> int:
+        """What showing it costs, about."""
+        return estimate(self.tool.description + str(self.tool.parameters))
+
+    @property
+    def text(self) -> str:
+        return f"{self.loaded.plugin.name}: {self.tool.name.replace('_', ' ')}. {self.tool.description}"
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        plugin = self.loaded.plugin
+        return (
+            Field(self.tool.name.replace("_", " "), NAME),
+            Field(self.tool.description, SAID),
+            Field(f"{plugin.name} {plugin.id}", NAME),
+            Field(plugin.description, AROUND),
+        )
+
+
+class Shelf:
+    """Immutable: when a file changes, another is built, and running turns keep theirs."""
+
+    def __init__(
+        self,
+        loaded: Iterable[Loaded],
+        embed: Embed | None = None,
+        before: Shelf | None = None,
+        flows: Book | None = None,
+    ) -> None:
+        self.flows = flows
+        self.loaded: dict[str, Loaded] = {}
+        for one in loaded:
+            if one.plugin.id in self.loaded:
+                other = self.loaded[one.plugin.id].plugin.folder
+                log.error("Plugin %s is left out: %s is called so too.", one.plugin.folder, other)
+            else:
+                self.loaded[one.plugin.id] = one
+        self.entries = tuple(self._entries())
+        self.by_name = {entry.tool.name: entry for entry in self.entries}
+        self.by_plugin: dict[str, list[Entry]] = {id: [] for id in self.loaded}
+        for entry in self.entries:
+            self.by_plugin[entry.loaded.plugin.id].append(entry)
+        known = before.vectors if before else None
+        self.parts: list[Shelf] = []
+        self.vectors: Vectors | None
+        self.vectors = Vectors(embed, [entry.text for entry in self.entries], known) if embed else None
+        self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
+
+    def _entries(self) -> Iterator[Entry]:
+        taken: set[str] = set()
+        number = 0
+        for one in self.loaded.values():
+            for tool in one.tools:
+                if tool.name in taken:
+                    tool = replace(tool, name=named(one.plugin.id, tool.name, taken))
+                taken.add(tool.name)
+                yield Entry(number, tool, one)
+                number += 1
+
+    @cached_property
+    def index(self) -> Index:
+        return Index([entry.fields for entry in self.entries])
+
+    @cached_property
+    def spread(self) -> tuple[Entry, ...]:
+        """All entries, the first of each plugin before the second of any."""
+        rows = zip_longest(*self.by_plugin.values())
+        return tuple(entry for row in rows for entry in row if entry is not None)
+
+    def only(self, plugins: Sequence[str]) -> Shelf:
+        """The same with these plugins alone."""
+        embed = self.vectors.embed if self.vectors else None
+        part = Shelf((self.loaded[self.resolve(name)] for name in plugins), embed)
+        self.parts.append(part)
+        return part
+
+    def resolve(self, name: str) -> str:
+        """A plugin's id, by it or by its alias."""
+        if name in self.loaded:
+            return name
+        if name in self.aliases:
+            return self.aliases[name]
+        near = nearest(name, (*self.loaded, *self.aliases))
+        hint = (
+            f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
+        )
+        raise CallerError(f"plugins: there is no plugin {name[:64]!r}. {hint}", param="plugins")
+
+    @property
+    def names(self) -> set[str]:
+        """What calls may be of."""
+        return {*self.by_name, FIND}
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        asked = (one.plugin.question.strip() for one in self.loaded.values())
+        return tuple(dict.fromkeys(question for question in asked if question))
+
+    def digest(self, names: Iterable[str]) -> str:
+        known = [self.by_name[name] for name in names if name in self.by_name]
+        told = [(entry.tool.spec, entry.tool.confirm, entry.loaded.seal) for entry in known]
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16] if told else ""
+
+    def responders(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
+        """The flows, which run on the models of these assistants."""
+        return dict(self.flows.bind(assistants, store)) if self.flows else {}
+
+    def described(self, assistants: Sequence[Assistant]) -> list[Assistant]:
+        """The flows that doors list, as they show assistants."""
+        found = self.flows.listed() if self.flows and assistants else {}
+        return [
+            replace(
+                assistants[0],
+                name=name,
+                title=flow.name,
+                description=flow.description,
+                system="",
+                tools=(),
+                image="",
+                source=Card(),
+            )
+            for name, flow in found.items()
+        ]
+
+    async def start(self) -> None:
+        """What must be asked of others before the first turn."""
+        if self.vectors is None:
+            return
+        await self.vectors.start()
+        for part in self.parts:
+            if part.vectors is not None:
+                part.vectors.known = self.vectors.known
+            await part.start()
+
+    async def close(self) -> None:
+        closers = {entry.tool.close for entry in self.entries if entry.tool.close is not None}
+        await asyncio.gather(*(close() for close in closers))

@@ -1,0 +1,122 @@
+"""A query that may run, and what a database answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
+
+EXACT = 15
+LARGEST = 2**63
+LONGEST_BYTES = 64
+
+
+class QueryFailed(Exception):
+    """The database did not answer. The text is its own, for whoever wrote the query."""
+
+
+class Query(Struct, frozen=True):
+    """Text with names of ours where values go: no such name stands anywhere else in it."""
+
+    text: str
+    values: Mapping[str, Any] = {}
+
+    def marked(self, mark: str, percent: bool = False) -> str:
+        """With a driver's own marks. Where it reads `%` as one, the others are doubled."""
+        if "\0" in self.text:
+            # Some databases would read no further.
+            raise QueryFailed("It has a NUL character.")
+        text = self.text.replace("%", "%%") if percent and self.values else self.text
+        for name in self.values:
+            text = text.replace(name, mark.format(name))
+        return text
+
+
+class Rows(Struct, frozen=True):
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: bool = False
+    """Whether there are more."""
+
+    def objects(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    rows: int = 1000
+    bytes: int = 8 << 20
+    seconds: float = 30.0
+
+
+class Gathering:
+    """Rows as they come, until one of the limits is reached."""
+
+    def __init__(self, columns: Iterable[str], limits: Limits) -> None:
+        self.columns = distinct(columns)
+        if not self.columns:
+            raise QueryFailed("It reads nothing.")
+        self.limits = limits
+        self.rows: list[tuple[Any, ...]] = []
+        self.size = 0
+        self.full = False
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            made = tuple(map(plain, row))
+            self.size += sum(len(cell) if isinstance(cell, str) else 8 for cell in made)
+            if len(self.rows) >= self.limits.rows or self.size > self.limits.bytes:
+                self.full = True
+                return
+            self.rows.append(made)
+
+    def done(self) -> Rows:
+        return Rows(self.columns, tuple(self.rows), self.full)
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Two columns of a join may have the same name; as an object's keys they may not."""
+    made: list[str] = []
+    for name in names:
+        number, free = 1, name
+        while free in made:
+            number += 1
+            free = f"{name}_{number}"
+        made.append(free)
+    return tuple(made)
+
+
+def plain(value: Any) -> Any:
+    """A cell as JSON has it."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if -LARGEST <= value < LARGEST else str(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return number(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case bytes() | bytearray() | memoryview():
+            data = bytes(value)
+            return data.hex() if len(data) <= LONGEST_BYTES else f"{len(data)} bytes"
+        case dict():
+            return {str(name): plain(inner) for name, inner in value.items()}
+        case list() | tuple() | set():
+            return [plain(inner) for inner in value]
+        case _:
+            return str(value)
+
+
+def number(value: Decimal) -> Any:
+    """A float holds 15 digits; beyond them only text is exact."""
+    if not value.is_finite():
+        return None
+    if value == value.to_integral_value() and abs(value) < LARGEST:
+        return int(value)
+    return float(value) if len(value.as_tuple().digits) <= EXACT else str(value)

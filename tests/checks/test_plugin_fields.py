@@ -1,0 +1,47 @@
+"""The fields of plugins: told in two languages, from what the reader itself knows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from checks import plugin_fields
+from rightseat.plugins.auths import OIDC
+from rightseat.plugins.openapi.fields import tables
+
+
+def rows(language: str) -> list[str]:
+    return re.findall(r"^\| `([^`]+)` \|", plugin_fields.page(language), re.MULTILINE)
+
+
+def test_every_field_is_told_in_both_languages() -> None:
+    assert rows("en") == rows("zh")
+    for name in (
+        "id",
+        "name",
+        "description",
+        "predefined_question",
+        "automatic_flow",
+        "auth",
+        "type",
+        "args",
+    ):
+        assert name in rows("en")
+    assert {"servers", "paths", "dangerous", "requestBody", "in", "explode", "pattern", "$ref"} <= set(
+        rows("en")
+    )
+    assert set(OIDC) - set(rows("en")) == {"expires_minutes", "access_token"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_field_says_something(language: str) -> None:
+    meanings = re.findall(r"^\| `[^`]+` \| (.*) \|$", plugin_fields.page(language), re.MULTILINE)
+    assert len(meanings) == len(rows(language)) > 50
+    assert [said for said in meanings if len(said) < 4] == []
+    chinese = [said for said in meanings if re.search("[一-鿿]", said)]
+    assert len(chinese) == (len(meanings) if language == "zh" else 0)
+
+
+def test_each_has_both_and_no_more() -> None:
+    assert {len(said) for keys in tables().values() for said in keys.values()} == {2}

@@ -1,0 +1,79 @@
+"""`rightseat doctor` and what is kept: where it is, how much, and whether it can be used."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rightseat.cli.doctor import parts
+from rightseat.config import Config, StoreSettings, load
+from rightseat.doctor.line import Line
+from rightseat.doctor.store import store
+from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite.schema import STEPS
+from rightseat.turn import Owner
+
+
+def looked(folder: Path, kind: str = "sqlite") -> Line:
+    return store(Config(store=StoreSettings(kind=kind, path=str(folder))))
+
+
+async def kept(folder: Path) -> None:
+    made = SQLite(folder)
+    await made.begin(Owner(), "t", "r", assistant="a", name="n")
+    await made.close()
+
+
+async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) -> None:
+    await kept(tmp_path)
+    using = SQLite(tmp_path)
+    line = looked(tmp_path)
+    await using.close()
+    assert line.state == "good"
+    assert str(tmp_path) in line.why
+    assert f"1 threads, 0.1 MB, version {len(STEPS)}" in line.why
+
+
+def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
+    line = looked(tmp_path / "a" / "b")
+    assert (line.state, "nothing is kept there yet" in line.why) == ("good", True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_says_that_it_forgets() -> None:
+    assert "gone with this process" in looked(Path(), "memory").why
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = looked(tmp_path / "file" / "data")
+    assert (line.state, "cannot be written" in line.why) == ("broken", True)
+    assert "[store] path" in line.fix
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but long enough to look at", b""])
+async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "rightseat.db").write_bytes(content * 100)
+    line = looked(tmp_path)
+    assert line.state == ("broken" if content else "good")
+    assert ("cannot be read" in line.why) is bool(content)
+
+
+async def test_versions(tmp_path: Path) -> None:
+    await kept(tmp_path)
+    for version, state in ((len(STEPS) + 1, "broken"), (len(STEPS), "good")):
+        with closing(sqlite3.connect(tmp_path / "rightseat.db")) as database:
+            database.execute(f"PRAGMA user_version = {version}")
+        line = looked(tmp_path)
+        assert (line.state, "newer rightseat" in line.why) == (state, state == "broken")
+
+
+async def test_the_doctor_has_the_line(tmp_path: Path) -> None:
+    (tmp_path / "rightseat.toml").write_text(
+        f'[store]\npath = "{tmp_path / "data"}"\n[models.a]\nspec = "scripted:demo"\n'
+    )
+    found = [line.what async for line in parts(load(tmp_path / "rightseat.toml"))]
+    assert found[0] == "store"

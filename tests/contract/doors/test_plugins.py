@@ -1,0 +1,66 @@
+"""Plugins through every door: their tools run, ask and go on; their question is asked where nobody asks."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.engine import Assistant
+from rightseat.plugins.selection import Selection
+from rightseat.plugins.shelf import Loaded, Shelf
+from tests.contract.doors.members import MEMBERS, Visit
+from tests.kit.house import Lines, calls, house, says
+from tests.plugins.selection.shelves import many, plugin
+
+pytestmark = pytest.mark.parametrize("member", MEMBERS)
+
+
+@pytest.fixture
+def visit(member: str) -> Callable[[str], Visit]:
+    return MEMBERS[member]
+
+
+def runtime(model: Lines, shelf: Shelf, shown: int = 3) -> Runtime:
+    selection = Selection(shelf, shown=shown)
+    return Runtime(assistants=[Assistant("default", model, source=selection)], plugins=shelf)
+
+
+def guarded() -> Shelf:
+    """Many tools, and one far from every question that a person must agree to."""
+    bees = plugin("bees", "Beekeeping", {"smoke": "Smoke the hive"})
+    asking = Loaded(bees.plugin, tuple(replace(tool, confirm=True) for tool in bees.tools))
+    return Shelf([*(one for one in many(5, 5).loaded.values() if one.plugin.id != "bees"), asking])
+
+
+async def test_a_tool_that_was_found_asks_and_goes_on(visit: Callable[[str], Visit]) -> None:
+    model = Lines(
+        calls(("find_tools", '{"query": "smoke the hive"}')), calls(("bees_smoke", "{}")), says("Done.")
+    )
+    async with house(runtime(model, guarded())) as home:
+        person = visit(home.url)
+        seen = await person.say("records of kind 3")
+        assert len(seen.asks) == 1
+        seen = await person.answer(True)
+        assert "Done." in seen.text
+    # The turn that went on had the tool again, though nothing but its own search had shown it.
+    assert "bees_smoke" in [spec.name for spec in model.asked[2].tools]
+    assert any("was called" in message.text for message in model.asked[2].messages if message.role == "tool")
+
+
+async def test_an_empty_question_is_the_plugins_own(visit: Callable[[str], Visit]) -> None:
+    model = Lines(says("Two."))
+    shelf = Shelf([plugin("hosts", "Hosts", {"list": "List hosts"}, question="主机有哪些？")])
+    async with house(runtime(model, shelf)) as home:
+        assert "Two." in (await visit(home.url).say("")).text
+    assert [message.text for message in model.asked[0].messages if message.role == "user"] == ["主机有哪些？"]
+
+
+async def test_results_of_plugins_are_remembered_and_not_believed(visit: Callable[[str], Visit]) -> None:
+    model = Lines(calls(("hosts_list", "{}")), says("Two."), says("Still two."))
+    shelf = Shelf([plugin("hosts", "Hosts", {"list": "List hosts"})])
+    async with house(runtime(model, shelf)) as home:
+        person = visit(home.url)
+        assert "Two." in (await person.say("how many hosts?")).text
+        assert "Still two." in (await person.say("and now?")).text
+    assert len(model.asked) == 3

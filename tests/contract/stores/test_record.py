@@ -1,0 +1,219 @@
+"""Attached runs in every Journal: what a client may ask for again is there, and its answer never suffers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat.errors import StoreFailed
+from rightseat.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Event,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StateSnapshot,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.journal import Entry, Journal, Keep, Posted
+from rightseat.layers.record import Which, record
+from rightseat.messages import said
+from rightseat.prompt import Raw
+from rightseat.streams import closing
+from rightseat.turn import Turn
+from tests.contract.stores.members import Keeper
+from tests.contract.stores.saying import ME, YOU, every
+
+ASKED = said("user", "hi", id="u1")
+SPOKEN: list[Event] = [
+    RunStarted("t", "r"),
+    ReasoningStart("m0"),
+    ReasoningDelta("m0", "th"),
+    ReasoningDelta("m0", "ink"),
+    ReasoningEnd("m0"),
+    TextStart("m1"),
+    TextDelta("m1", "Hel", [{"token": "Hel"}]),
+    TextDelta("m1", "lo"),
+    TextEnd("m1"),
+    CallStart("c1", "f", "m1"),
+    CallStart("c2", "f", "m1"),
+    CallArgs("c1", '{"a":'),
+    CallArgs("c2", "{}"),
+    CallArgs("c1", "1}"),
+    CallEnd("c1"),
+    CallEnd("c2"),
+    CallResult("c1", "7"),
+    StateSnapshot({"n": 1}),
+    RunFinished("stop"),
+]
+KEPT: list[Entry] = [
+    Posted((ASKED,), {"n": 0}, "a"),
+    RunStarted("t", "r"),
+    ReasoningStart("m0"),
+    ReasoningDelta("m0", "think"),
+    ReasoningEnd("m0"),
+    TextStart("m1"),
+    TextDelta("m1", "Hello"),
+    TextEnd("m1"),
+    CallStart("c1", "f", "m1"),
+    CallStart("c2", "f", "m1"),
+    CallArgs("c1", '{"a":'),
+    CallArgs("c2", "{}"),
+    CallArgs("c1", "1}"),
+    CallEnd("c1"),
+    CallEnd("c2"),
+    CallResult("c1", "7"),
+    StateSnapshot({"n": 1}),
+    RunFinished("stop"),
+]
+
+
+def turn(**more: Any) -> Turn:
+    given: dict[str, Any] = {"messages": (ASKED,), "thread": "t", "owner": ME, "assistant": "a"}
+    return Turn(**{**given, "state": {"n": 0}, "keep": "asked", **more})
+
+
+async def saying(turn: Turn) -> AsyncIterator[Event]:
+    for event in SPOKEN:
+        yield event
+
+
+async def heard(journal: Journal, asked: Turn, which: Which = "threads", **more: Any) -> list[Event]:
+    async with closing(record(journal, which, **more)(saying)(asked)) as events:
+        return [event async for event in events]
+
+
+async def kept(journal: Journal, thread: str = "t") -> list[Entry]:
+    return [entry for _, entry in await every(journal, thread)]
+
+
+async def test_a_run_is_kept_as_it_was_said(store: Keeper) -> None:
+    assert await heard(store, turn()) == SPOKEN
+    assert await kept(store) == KEPT
+    thread = await store.find(ME, "t")
+    assert thread is not None
+    assert (thread.name, thread.assistant, thread.run) == ("hi", "a", "")
+    assert not store.keeps(YOU, "t")
+    again = turn(messages=(ASKED, said("assistant", "Hello", id="m1"), said("user", "more", id="u2")))
+    await heard(store, again)
+    assert (await kept(store))[len(KEPT)] == Posted((again.messages[-1],), {"n": 0}, "a")
+
+
+async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
+    async def long(turn: Turn) -> AsyncIterator[Event]:
+        yield RunStarted("t", "r")
+        yield TextStart("m1")
+        for number in range(100):
+            yield TextDelta("m1", f"{number} ")
+        yield TextEnd("m1")
+        yield RunFinished("stop")
+
+    whole = "".join(f"{number} " for number in range(100))
+    async with closing(record(store)(long)(turn())) as events:
+        async for event in events:
+            if event == TextDelta("m1", "80 "):
+                told = await kept(store)
+                assert "".join(entry.text for entry in told if isinstance(entry, TextDelta))[-3:] == "79 "
+    found = [entry.text for entry in await kept(store) if isinstance(entry, TextDelta)]
+    assert "".join(found) == whole
+    assert len(found) <= 7
+
+
+@pytest.mark.parametrize(
+    ("which", "more", "there"),
+    [
+        ("off", {}, False),
+        ("threads", {}, True),
+        ("threads", {"keep": "no"}, False),
+        ("threads", {"keep": "never"}, False),
+        ("all", {"keep": "no"}, True),
+        ("all", {"keep": "never"}, False),
+        ("all", {"raw": Raw("x")}, False),
+    ],
+)
+async def test_what_is_kept_is_chosen(store: Keeper, which: Which, more: dict[str, Any], there: bool) -> None:
+    assert await heard(store, turn(**more), which) == SPOKEN
+    assert store.keeps(ME, "t") is there
+
+
+async def test_a_conversation_that_has_a_name_is_one_thread(store: Keeper) -> None:
+    await heard(store, turn(conversation="chat", thread="x", keep="no"), "all")
+    await heard(store, turn(conversation="chat", thread="y", keep="no"), "all")
+    assert [thread.id for thread in await store.threads(ME)] == ["chat"]
+
+
+async def test_who_leaves_leaves_what_was_said_and_a_free_thread(store: Keeper) -> None:
+    async with closing(record(store)(saying)(turn())) as events:
+        async for event in events:
+            if event == TextDelta("m1", "lo"):
+                break
+    *before, end = await kept(store)
+    assert before == [*KEPT[:6], TextDelta("m1", "Hello"), TextEnd("m1")]
+    assert isinstance(end, RunFailed)
+    assert end.code == "stopped"
+    assert await heard(store, turn()) == SPOKEN
+    assert (await kept(store))[-1] == RunFinished("stop")
+
+
+async def test_a_cancelled_one_too(store: Keeper) -> None:
+    spoken = asyncio.Event()
+
+    async def silent(turn: Turn) -> AsyncIterator[Event]:
+        yield RunStarted("t", "r")
+        spoken.set()
+        await asyncio.Event().wait()
+
+    async def listen() -> None:
+        async with closing(record(store)(silent)(turn())) as events:
+            async for _ in events:
+                pass
+
+    task = asyncio.create_task(listen())
+    await spoken.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert isinstance((await kept(store))[-1], RunFailed)
+
+
+async def test_beside_another_run_it_is_answered_and_not_kept(store: Keeper) -> None:
+    await store.begin(ME, "t", "other", assistant="", name="")
+    assert await heard(store, turn()) == SPOKEN
+    assert await kept(store) == []
+    thread = await store.find(ME, "t")
+    assert thread is not None
+    assert thread.run == "other"
+
+
+async def test_beyond_its_size_it_is_answered_and_ends_in_the_log(store: Keeper) -> None:
+    assert await heard(store, turn(), most=6) == SPOKEN
+    *_, text, end, failed = await kept(store)
+    assert (text, end) == (TextDelta("m1", "Hel"), TextEnd("m1"))
+    assert isinstance(failed, RunFailed)
+    assert failed.code == "too_long"
+    assert await heard(store, turn()) == SPOKEN
+
+
+async def test_an_answer_is_given_although_the_store_fails(
+    store: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*args: Any, **more: Any) -> int:
+        raise StoreFailed("no room")
+
+    monkeypatch.setattr(store, "begin", broken)
+    assert await heard(store, turn()) == SPOKEN
+
+
+@pytest.mark.parametrize("keep", [Keep(threads=2)])
+async def test_they_are_kept_as_long_as_other_threads(store: Keeper) -> None:
+    for name in ("a", "b", "c"):
+        await heard(store, turn(conversation=name))
+    assert {thread.id for thread in await store.threads(ME)} == {"b", "c"}

@@ -1,0 +1,78 @@
+"""The plugin on the page is a plugin: it passes the strict check, is what the page says, and is called."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rightseat.config import load
+from rightseat.plugins.http.gate import Gate
+from rightseat.plugins.http.tools import tools_of
+from rightseat.plugins.load import read
+from rightseat.plugins.plugin import Plugin
+from tests.docs.test_docs import ROOT, blocks
+from tests.plugins.http.plugged import call, tools
+from tests.plugins.http.target import target
+
+PAGES = [ROOT / "docs" / "plugins.md", ROOT / "docs" / "plugins.zh.md"]
+
+
+def written(page: Path, where: Path) -> Plugin:
+    """The page's plugin, from its blocks."""
+    folder = where / "inventory"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "plugin.json").write_text(blocks(page, "json")[0], "utf-8")
+    (folder / "openapi.yaml").write_text(blocks(page, "yaml")[0], "utf-8")
+    (folder / "lib" / "uptime.py").write_text(blocks(page, "python")[0], "utf-8")
+    return read(folder, strict=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) -> None:
+    found = written(page, tmp_path)
+    assert found.problems == ()
+    assert [one.name for one in found.operations] == ["find_hosts", "open_ticket"]
+    assert [one.name for one in found.scripts] == ["uptime_in_words"]
+    assert found.question
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    shown = json.loads(blocks(page, "json")[1])
+    tool = {tool.name: tool for tool in tools_of(written(page, tmp_path), Gate())}[shown["name"]]
+    assert {"name": tool.name, "description": tool.description, "parameters": tool.parameters} == shown
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
+    written(page, tmp_path)
+    (tmp_path / "rightseat.toml").write_text(blocks(page, "toml")[0], "utf-8")
+    [settings] = load(tmp_path / "rightseat.toml", env={}).plugins
+    assert (settings.path, settings.confirm) == ("inventory", "writes")
+
+
+async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
+    plugin = written(PAGES[0], tmp_path)
+    async with target() as api:
+        gate = Gate(server=f"{api.url}/v1", allow=("127.0.0.1",))
+        async with tools(plugin, gate) as (find, open_ticket):
+            assert '"ok":true' in (await call(find, {"state": "offline"})).text.replace(" ", "")
+            assert (api.last.method, api.last.line) == ("GET", "/v1/hosts?state=offline")
+            assert api.last.headers["authorization"] == "Bearer a-long-token"
+            asked = await call(open_ticket, {"id": "h-001", "summary": "No light."})
+            assert len(api.got) == 1
+            await call(open_ticket, after=asked.pause, answer={"approved": True})
+            assert (api.last.method, api.last.line) == ("POST", "/v1/hosts/h-001/tickets")
+            assert json.loads(api.last.body) == {"summary": "No light.", "hours": 8}
+            assert (await call(open_ticket, {"id": "web-01", "summary": "No light."})).error
+            assert len(api.got) == 2
+
+
+def test_both_languages_have_the_same_parts() -> None:
+    marks = [re.findall(r"^(#+|-|\||```\w*)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES]
+    assert marks[0] == marks[1]
+    assert len(marks[0]) > 40

@@ -1,0 +1,68 @@
+"""Values that fit a schema, and a model that says them: for flows over documents that nobody knows well."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from hypothesis import find
+from hypothesis import strategies as st
+
+from rightseat.fragments import Finish, Fragment, Text
+from rightseat.prompt import Prompt
+from rightseat.schema import checker
+
+DEEPEST = 6
+
+
+def sample(schema: Any, root: Any = None, level: int = 0) -> Any:
+    """One value; everything that is described is in it."""
+    root = root or schema
+    if not isinstance(schema, dict) or level > DEEPEST:
+        return "x"
+    if "$ref" in schema:
+        return sample(root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {}), root, level + 1)
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    for one in (*schema.get("enum", ()), *schema.get("examples", ())):
+        # Real documents have examples that do not fit.
+        if checker({**schema, "$defs": root.get("$defs", {})}).problem(one) is None:
+            return one
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key):
+            return sample(schema[key][0], root, level + 1)
+    return of_type(schema, root, level)
+
+
+def of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
+    kind = schema.get("type") or ("object" if "properties" in schema else "string")
+    match kind[0] if isinstance(kind, list) else kind:
+        case "object":
+            return {
+                name: sample(inner, root, level + 1) for name, inner in schema.get("properties", {}).items()
+            }
+        case "array":
+            return [sample(schema.get("items", {}), root, level + 1)]
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return True
+        case "null":
+            return None
+        case _ if "pattern" in schema:
+            return find(st.from_regex(schema["pattern"], fullmatch=True), lambda text: True)
+        case _:
+            return "x" * max(schema.get("minLength", 1), 1)
+
+
+class Agreeable:
+    """Says a value that fits where one is asked for, else a sentence."""
+
+    def __init__(self) -> None:
+        self.asked: list[Prompt] = []
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        self.asked.append(prompt)
+        schema = prompt.output_schema
+        yield Text("Here it is." if schema is None else json.dumps(sample(schema)))
+        yield Finish("stop")

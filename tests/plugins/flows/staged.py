@@ -1,0 +1,96 @@
+"""One step on its stage: what a test says is what the flow would have got so far."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from rightseat.events import Event
+from rightseat.messages import Message
+from rightseat.messages import said as message
+from rightseat.plugins.flows.flow import Flow, Step
+from rightseat.plugins.flows.known import Known
+from rightseat.plugins.flows.stage import Kit, Output, Stage
+from rightseat.plugins.flows.steps import kind
+from rightseat.plugins.problem import Problem
+from rightseat.prompt import Prompt
+from rightseat.streams import closing
+from rightseat.tools import Pause, Tool
+from rightseat.turn import Turn
+from tests.kit.house import Lines
+
+AT = datetime.fromisoformat("2026-11-15T10:00:00+00:00")
+
+
+def flow(*steps: Step, **more: Any) -> Flow:
+    more = {"plugin": "shop", "name": "sell", "description": "Sells things.", **more}
+    return Flow(steps={step.name: step for step in steps}, **more)
+
+
+def kit(*lines: Any, operations: Mapping[str, Tool] | None = None, **more: Any) -> Kit:
+    return Kit(
+        model=Lines(*lines),
+        operations=operations or {},
+        scripts={},
+        flows=more.pop("flows", {}),
+        databases=more.pop("databases", {}),
+        now=more.pop("now", lambda turn: AT),
+        **more,
+    )
+
+
+def stage(
+    step: Step,
+    used: Kit,
+    *,
+    question: str = "What is there?",
+    before: Any = None,
+    outputs: dict[str, Any] | None = None,
+    messages: tuple[Message, ...] | None = None,
+    among: tuple[Step, ...] = (),
+    **more: Any,
+) -> Stage:
+    made = {name: one if isinstance(one, Output) else Output(one) for name, one in (outputs or {}).items()}
+    if before is not None:
+        made["before"] = before if isinstance(before, Output) else Output(before)
+    others = [Step(name=name, kind="api") for name in made if name != step.name]
+    return Stage(
+        flow=flow(*others, step, *among),
+        step=step,
+        kit=used,
+        turn=more.pop("turn", Turn(messages=messages or (message("user", question),))),
+        question=question,
+        outputs=made,
+        previous=list(made.values())[-1] if made else None,
+        **more,
+    )
+
+
+async def run(given: Stage) -> list[Event | Output | Pause]:
+    async with closing(kind(given.step.kind).run(given)) as items:
+        return [item async for item in items]
+
+
+async def gave(given: Stage) -> Output:
+    last = (await run(given))[-1]
+    assert isinstance(last, Output), last
+    return last
+
+
+async def again(given: Stage, pause: Pause, answer: Any) -> list[Event | Output | Pause]:
+    """The step after its question was answered."""
+    return await run(replace(given, state=pause.state, answers=(answer,)))
+
+
+def asked(used: Kit) -> list[Prompt]:
+    assert isinstance(used.model, Lines)
+    return used.model.asked
+
+
+def told(used: Kit, number: int = -1) -> str:
+    """All that a model was told in one call."""
+    return "\n".join(one.text for one in asked(used)[number].messages)
+
+
+def problems(step: Step, known: Known | None = None, among: tuple[Step, ...] = ()) -> list[Problem]:
+    return list(kind(step.kind).check(step, flow(step, *among), known or Known()))

@@ -1,0 +1,151 @@
+"""Plugins as values, and their tools called: what a test says is what the document would."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from rightseat.errors import RightseatError
+from rightseat.events import Artifact
+from rightseat.messages import Message, said
+from rightseat.plugins.http.gate import Gate
+from rightseat.plugins.http.tools import tools_of
+from rightseat.plugins.operation import Body, Operation, Parameter, Place, Response, Server
+from rightseat.plugins.plugin import Auth, AuthKind, Plugin
+from rightseat.secret import Secret
+from rightseat.streams import closing
+from rightseat.tools import Pause, Result, Tool, ToolContext, failure
+from rightseat.turn import Owner, Turn
+
+LOCAL = Gate(allow=("127.0.0.1",), patience=0.2)
+
+
+def parameter(name: str, place: Place, schema: Any = None, **more: Any) -> Parameter:
+    more.setdefault("style", "simple" if place in ("path", "header") else "form")
+    more.setdefault("explode", more["style"] == "form")
+    more.setdefault("required", place == "path")
+    more.setdefault("argument", name)
+    return Parameter(name=name, place=place, schema=schema or {}, **more)
+
+
+def operation(
+    method: str,
+    path: str,
+    *parameters: Parameter,
+    body: Body | None = None,
+    url: str = "",
+    **more: Any,
+) -> Operation:
+    properties = {one.argument: one.schema for one in parameters}
+    required = [one.argument for one in parameters if one.required]
+    if body is not None:
+        inner = body.schema.get("properties") or {}
+        properties |= {key: inner.get(name, {}) for name, key in body.fields.items()}
+        required += [body.fields[name] for name in body.schema.get("required") or () if name in body.fields]
+        if not body.fields:
+            properties[body.argument] = body.schema
+            required += [body.argument] if body.required else []
+    arguments = {"type": "object", "properties": properties, "required": required}
+    more.setdefault("arguments", arguments)
+    more.setdefault("name", "act")
+    more.setdefault("description", "It acts.")
+    servers = more.pop("servers", None) or (Server(url=url),)
+    return Operation(
+        id=f"{method} {path}",
+        method=method,
+        path=path,
+        parameters=parameters,
+        body=body,
+        servers=servers,
+        **more,
+    )
+
+
+def object_body(media: str, required: list[str] | None = None, **properties: Any) -> Body:
+    schema = {"type": "object", "properties": properties, "required": required or []}
+    return Body(media=media, schema=schema, required=True, fields={name: name for name in properties})
+
+
+def answers(schema: Any, status: str = "200", media: str = "application/json", **more: Any) -> Response:
+    return Response(status=status, schema=schema, media=media, **more)
+
+
+def auth(kind: AuthKind, args: dict[str, str] | None = None, **options: Any) -> Auth:
+    made = {name: Secret(value) for name, value in (args or {}).items()}
+    return Auth(kind=kind, args=made, options=options)
+
+
+def plugin(*operations: Operation, auth: tuple[Auth, ...] = (), id: str = "shop") -> Plugin:
+    return Plugin(
+        id=id, folder=Path("/nowhere"), name="Shop", description="A shop.", auth=auth, operations=operations
+    )
+
+
+@asynccontextmanager
+async def tools(made: Plugin, gate: Gate = LOCAL) -> AsyncIterator[tuple[Tool, ...]]:
+    found = tools_of(made, gate)
+    try:
+        yield found
+    finally:
+        for one in found:
+            assert one.close is not None
+            await one.close()
+
+
+class Said:
+    """What a call yielded."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.last = items[-1]
+
+    @property
+    def result(self) -> Result:
+        assert isinstance(self.last, Result), self.last
+        return self.last
+
+    @property
+    def text(self) -> str:
+        assert not self.result.failed, self.result
+        return self.result.text
+
+    @property
+    def error(self) -> dict[str, str]:
+        assert self.result.failed, self.result
+        found: dict[str, str] = self.result.content["error"]
+        return found
+
+    @property
+    def pause(self) -> Pause:
+        assert isinstance(self.last, Pause), self.last
+        return self.last
+
+    @property
+    def artifact(self) -> Artifact:
+        return next(item for item in self.items if isinstance(item, Artifact))
+
+
+async def call(
+    tool: Tool,
+    arguments: dict[str, Any] | None = None,
+    *,
+    messages: tuple[Message, ...] = (said("user", "hi"),),
+    headers: dict[str, str] | None = None,
+    owner: str = "local",
+    after: Pause | None = None,
+    answer: Any = None,
+    budget: int | None = None,
+) -> Said:
+    """One call as Batch makes it; `after` a pause with the answer to it."""
+    turn = Turn(messages=messages, headers=headers or {}, owner=Owner(owner))
+    state, heard = (after.state, (answer,)) if after is not None else (None, ())
+    context = ToolContext(turn, "call-1", state, heard, budget=budget)
+    assert tool.call is not None
+    assert tool.check is not None
+    if after is None and (problem := tool.check(arguments or {})):
+        return Said([failure("invalid_arguments", problem)])
+    try:
+        async with closing(tool.call(arguments or {}, context)) as items:
+            return Said([item async for item in items])
+    except RightseatError as error:
+        return Said([failure(error.code, error.message)])

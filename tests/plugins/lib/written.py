@@ -1,0 +1,29 @@
+"""Plugins written into a test's folder."""
+
+from pathlib import Path
+from textwrap import dedent
+
+from rightseat.plugins.lib.find import scripts
+from rightseat.plugins.plugin import Plugin
+
+
+def written(folder: Path, **files: str) -> Path:
+    """A plugin's folder with these files in lib/, by their names without `.py`."""
+    for name, text in files.items():
+        path = folder / "lib" / f"{name.replace('__slash__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text), "utf-8")
+    return folder
+
+
+def plugin(folder: Path, **files: str) -> Plugin:
+    written(folder, **files)
+    found, problems = scripts(folder)
+    return Plugin(
+        id=folder.name,
+        folder=folder,
+        name="Tools",
+        description="Tools of a test.",
+        scripts=found,
+        problems=problems,
+    )

@@ -1,0 +1,43 @@
+"""The same small shop in each database."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from rightseat.plugins.sql.database import Database, database
+from rightseat.plugins.sql.query import Limits
+
+TABLES = (
+    "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(40) NOT NULL, region VARCHAR(20))",
+    """CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER REFERENCES customers (id),
+       total DECIMAL(10, 2), day DATE)""",
+)
+ROWS = (
+    "INSERT INTO customers VALUES (1, 'Ada', 'north'), (2, 'Bo', 'south'), (3, 'Chen', 'north')",
+    """INSERT INTO orders VALUES (1, 1, 10.50, '2026-01-05'), (2, 1, 20.00, '2026-02-06'),
+       (3, 2, 5.25, '2026-02-07'), (4, 3, 100.00, '2026-03-08')""",
+)
+SCRIPT = (*TABLES, *ROWS)
+LIMITS = Limits(rows=100, seconds=1)
+
+
+def sqlite_shop(folder: Path) -> Path:
+    file = folder / "shop.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(";".join(SCRIPT))
+    return file
+
+
+def duckdb_shop(folder: Path) -> Path:
+    import duckdb
+
+    file = folder / "shop.duckdb"
+    with closing(duckdb.connect(str(file))) as connection:
+        for statement in (*SCRIPT, "CREATE SEQUENCE numbers"):
+            connection.execute(statement)
+    return file
+
+
+def shop(kind: str, folder: Path, limits: Limits = LIMITS) -> Database:
+    file = sqlite_shop(folder) if kind == "sqlite" else duckdb_shop(folder)
+    return database("shop", f"{kind}:///{file.name}", folder, limits=limits)
