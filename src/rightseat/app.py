@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -14,8 +14,10 @@ from rightseat.access import Visit
 from rightseat.auth import LOCAL, Authenticator
 from rightseat.door import REQUEST, Door, Request, Route
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
+from rightseat.forwarding import Forwarding
 from rightseat.guard import Guard, Policy
 from rightseat.library import Runtime
+from rightseat.limits import DocumentLimits
 from rightseat.nearest import nearest
 from rightseat.openapi import described
 from rightseat.operations import operations
@@ -35,6 +37,10 @@ class Settings(Policy, Protocol):
     @property
     def introspection(self) -> bool: ...
     @property
+    def graphql(self) -> DocumentLimits: ...
+    @property
+    def forward_headers(self) -> tuple[str, ...]: ...
+    @property
     def metrics(self) -> str: ...
 
 
@@ -52,6 +58,8 @@ class App:
         self.guard = Guard(settings)
         self.access_log = settings.access_log
         self.introspection = settings.introspection
+        self.graphql = settings.graphql
+        self.forwarding = Forwarding(settings.forward_headers)
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
         every = [operations(lambda: self.runtime, doors, metrics=settings.metrics), *doors]
@@ -93,10 +101,17 @@ class App:
                         return
                     route, request = found
                     request = msgspec.structs.replace(
-                        request, id=request_id, base=base, introspection=self.introspection
+                        request,
+                        id=request_id,
+                        base=base,
+                        introspection=self.introspection,
+                        graphql=self.graphql,
+                        forward=self.forward,
+                        count=visit.count,
                     )
                     reply = route.answer(request, self.runtime)
             except RightseatError as error:
+                visit.count(error.status)
                 reply = door.refuse_as(error, headers) if door.refuse_as else door.refuse(error)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
@@ -104,6 +119,9 @@ class App:
             await pump(reply, receive, send, pace=self.pace, headers=extra, begin=visit.begin, direct=direct)
         finally:
             visit.end(self.runtime.meters, logged=self.access_log)
+
+    def forward(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return self.forwarding.passed(headers, self.authenticate.own(headers))
 
     def base(self, scope: Scope, headers: dict[str, str], visit: Visit) -> str:
         """Where this client finds us, once the Host is checked; a proxy of ours may tell another Host."""

@@ -59,12 +59,21 @@ class Authenticator:
         return owners[0]
 
     async def owner(self, value: str) -> Owner | None:
+        if found := self.named(value):
+            return Owner(f"key:{found}")
+        return await self.tokens(value) if self.tokens else None
+
+    def named(self, value: str) -> str | None:
+        """Whose key it is."""
         # Headers are read as latin-1, so this gives back the bytes that were sent.
         digest = hashlib.sha256(value.encode("latin-1", "replace")).digest()
         found = [name for known, name in self.keys.items() if hmac.compare_digest(known, digest)]
-        if found:
-            return Owner(f"key:{found[0]}")
-        return await self.tokens(value) if self.tokens else None
+        return found[0] if found else None
+
+    def own(self, headers: Mapping[str, str]) -> set[str]:
+        """The headers that open this server: nobody behind it may see them."""
+        keys = {name for name in CARRIERS if name in headers and self.named(credential(headers[name]))}
+        return keys | {self.proxy_header}
 
 
 def credential(value: str) -> str:

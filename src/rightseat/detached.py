@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections import deque
 from collections.abc import AsyncIterator
 
@@ -28,6 +29,8 @@ Key = tuple[str, str]
 STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
 SPOKEN = (TextDelta, ReasoningDelta)
+# Of a run that has not begun the ring holds nothing.
+NOTHING = sys.maxsize
 BUSY = "Thread already running. Wait for its answer or stop it."
 
 
@@ -48,6 +51,8 @@ class Live:
         self.journal = journal
         self.ring: deque[Entry] = deque(maxlen=ring)
         self.before = self.last = 0
+        self.gone = NOTHING
+        """The number before the first that is in the ring."""
         self.size = 0
         self.readers = 0
         self.kept = True
@@ -56,24 +61,23 @@ class Live:
         self.begun = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.orphan: asyncio.TimerHandle | None = None
-        self._waiting: list[asyncio.Future[None]] = []
-
-    @property
-    def gone(self) -> int:
-        """The number before the first that is in the ring."""
-        return self.last - len(self.ring)
+        self.waiting: list[asyncio.Future[None]] = []
+        """Of readers: done when there is more, or the run is over."""
+        self.future = asyncio.get_running_loop().create_future
 
     def begin(self, before: int) -> None:
-        self.before = self.last = before
+        self.before = self.last = self.gone = before
         self.begun.set()
 
     def append(self, entry: Entry) -> None:
-        self.ring.append(entry)
-        self.last += 1
+        ring = self.ring
+        ring.append(entry)
+        self.last = last = self.last + 1
+        self.gone = last - len(ring)
         self.size += len(entry.text) + 32 if isinstance(entry, SPOKEN) else 256
         if self.kept:
-            self.journal.append(self.owner, self.thread, self.last, (entry,))
-        if self._waiting:
+            self.journal.append(self.owner, self.thread, last, (entry,))
+        if self.waiting:
             self.wake()
 
     def end(self) -> None:
@@ -82,23 +86,27 @@ class Live:
         self.wake()
 
     def wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
-    async def follow(self, after: int) -> AsyncIterator[Numbered]:
-        """What the ring has after a number, until the run is over or the reader is too slow for it."""
-        number = after
-        while True:
-            while self.gone <= number < self.last:
-                number += 1
-                yield number, self.ring[number - self.gone - 1]
-            if self.over or number < self.gone:
-                return
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            await future
+    def after(self, number: int) -> Numbered:
+        """What the ring has after a number. Words for which their reader was not fast enough come as one, as
+        they do from the Journal."""
+        ring, gone, last = self.ring, self.gone, self.last
+        entry = ring[number - gone]
+        number += 1
+        if type(entry) is not TextDelta or entry.logprobs is not None:
+            return number, entry
+        texts = [entry.text]
+        while number < last:
+            more = ring[number - gone]
+            if type(more) is not TextDelta or more.id != entry.id or more.logprobs is not None:
+                break
+            texts.append(more.text)
+            number += 1
+        return number, TextDelta(entry.id, "".join(texts))
 
 
 class Detached:
@@ -112,7 +120,9 @@ class Detached:
     async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[Numbered]:
         """Begin a run on its thread: what comes back is the run, from what was posted for it to its end. The
         same run twice is one; another one on a thread that is busy is a Conflict."""
-        turn = msgspec.structs.replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id())
+        turn = msgspec.structs.replace(
+            turn, thread=turn.thread or new_id(), run=turn.run or new_id(), keep="never"
+        )
         key = (turn.owner.name, turn.thread)
         live = self.live.get(key)
         if live is None:
@@ -125,7 +135,7 @@ class Detached:
         await live.begun.wait()
         if live.refused is not None:
             raise live.refused
-        return self.read(turn.owner, turn.thread, live.before, live)
+        return self.heard(live, live.before)
 
     async def consume(self, turn: Turn, live: Live, respond: Responder) -> None:
         opened = Opened()
@@ -164,42 +174,55 @@ class Detached:
             live.kept = False
             before = 0
         live.begin(before)
-        said = posted(turn.messages, new=before == 0)
-        if said.messages:
+        said = posted(turn, new=before == 0)
+        if said.messages or said.state:
             live.append(said)
 
     def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[Numbered]:
         """A thread's entries after a number, then those of its live run as they come."""
-        return self.read(owner, thread, after, self.live.get((owner.name, thread)))
+        live = self.live.get((owner.name, thread))
+        return self.told(owner, thread, after) if live is None else self.heard(live, after)
 
-    async def read(self, owner: Owner, thread: str, after: int, live: Live | None) -> AsyncIterator[Numbered]:
+    async def told(self, owner: Owner, thread: str, after: int) -> AsyncIterator[Numbered]:
+        """What the journal has after a number."""
+        while page := await self.journal.read(owner, thread, after):
+            for item in page:
+                yield item
+            after = page[-1][0]
+
+    async def heard(self, live: Live, after: int) -> AsyncIterator[Numbered]:
+        """A live run's thread after a number, to the end of that run."""
         number = after
-        if live is not None:
-            live.readers += 1
-            self.watch(live)
+        live.readers += 1
+        self.watch(live)
         try:
             while True:
-                if live is not None and number >= live.gone and live.begun.is_set():
-                    async with closing(live.follow(number)) as items:
-                        async for item in items:
-                            number = item[0]
-                            yield item
-                    if number >= live.last:
+                # Neither a generator nor a function of its own: every token would pay for it.
+                while number >= live.gone:
+                    if number + 1 == live.last:
+                        number += 1
+                        yield number, live.ring[-1]
+                    elif number < live.last:
+                        item = live.after(number)
+                        number = item[0]
+                        yield item
+                    elif live.over:
                         return
-                page = await self.journal.read(owner, thread, number)
+                    else:
+                        news = live.future()
+                        live.waiting.append(news)
+                        await news
+                page = await self.journal.read(live.owner, live.thread, number)
                 for item in page:
                     number = item[0]
                     yield item
-                if not page and live is None:
-                    return
-                if not page and live is not None:
+                if not page:
                     await live.begun.wait()
                     # What the journal has not kept is lost: the reader goes on with what there is.
                     number = max(number, live.gone)
         finally:
-            if live is not None:
-                live.readers -= 1
-                self.watch(live)
+            live.readers -= 1
+            self.watch(live)
 
     async def earlier(self, owner: Owner, thread: str, number: int) -> list[Entry]:
         """What came before, up to a number, in the run that this number belongs to."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,7 @@ from rightseat.calling.builtin import understood
 from rightseat.errors import CallerError, RightseatError
 from rightseat.events import Event
 from rightseat.journal import Entry, Journal, Numbered
+from rightseat.limits import DocumentLimits
 from rightseat.prompt import ToolSpec
 from rightseat.pump import Head, Reply
 from rightseat.responder import Responder
@@ -51,6 +53,30 @@ class Described(Protocol):
     def tools(self) -> tuple[Tool, ...]: ...
     @property
     def context(self) -> int | None: ...
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What people could ask it."""
+        ...
+
+    @property
+    def server(self) -> Container[str]:
+        """The names of its tools that run here, shown or not."""
+        ...
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The plugins that a turn can be limited to: id → name."""
+        ...
+
+    @property
+    def sees(self) -> bool:
+        """Whether its model takes images."""
+        ...
+
+    @property
+    def equipped(self) -> bool:
+        """Whether it has tools that may take the files that people attach."""
+        ...
 
 
 class Threads(Protocol):
@@ -128,11 +154,21 @@ class Request(Struct, frozen=True, kw_only=True):
     """Where its client finds this server, without a slash at the end."""
     introspection: bool = False
     """Whether a schema may be looked at here."""
+    graphql: DocumentLimits = DocumentLimits()
+    forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
+    """Which headers agents and tools may see."""
+    count: Callable[[int], None] = lambda status: None
+    """What the log and the numbers say of a reply, where its status must not."""
 
     @property
     def trace(self) -> dict[str, str]:
         """The headers that go on with the turn: by whose trace it is."""
         return {name: self.headers[name] for name in TRACE if name in self.headers}
+
+    @property
+    def passed(self) -> dict[str, str]:
+        """The same with those that agents and tools may see."""
+        return self.forward(self.headers) | self.trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +266,12 @@ def client_spec(
     except CallerError as error:
         raise CallerError(f"{place}.parameters: {error.message}", param=f"{place}.parameters") from None
     return spec
+
+
+def pinned(request: Request) -> tuple[str, ...]:
+    """The plugins that a request is limited to, by its header."""
+    named = unquote(request.headers.get("x-plugins", ""))
+    return tuple(name.strip() for name in named.split(",") if name.strip())
 
 
 def header_id(request: Request, name: str) -> str | None:

@@ -7,14 +7,15 @@ row: it remembers where each of its numbers ended, so that a reader may come in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from itertools import accumulate
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
-from rightseat.events import CallArgs, Event, Interrupt, ReasoningDelta, RunFailed, RunFinished, TextDelta
+from rightseat.events import CallArgs, Event, ReasoningDelta, RunFailed, RunFinished, TextDelta
 from rightseat.messages import Message
-from rightseat.turn import Owner
+from rightseat.turn import Owner, Turn
 
 NAME_LENGTH = 80
 PAGE_BYTES = 1 << 20
@@ -27,6 +28,10 @@ class Posted(Struct, frozen=True, tag=True):
     """What the client said for the run that follows."""
 
     messages: tuple[Message, ...]
+    state: Any = None
+    """The agent's, as the client has it: what the run changes is changed from here."""
+    assistant: str = ""
+    """Who was asked. One thread may have several."""
 
 
 Entry = Event | Posted
@@ -169,6 +174,10 @@ def rows(numbered: Iterable[Numbered]) -> list[Row]:
 
 def _adjoins(before: Numbered, number: int, entry: Entry) -> bool:
     last, earlier = before
+    if type(entry) is TextDelta and type(earlier) is TextDelta:
+        # Nearly all are, and there are many of them.
+        same = entry.id == earlier.id and number == last + 1
+        return same and entry.logprobs is None and earlier.logprobs is None
     if number != last + 1 or type(entry) is not type(earlier) or not is_delta(entry):
         return False
     if not is_delta(earlier) or entry.id != earlier.id:
@@ -181,23 +190,23 @@ def _row(group: list[Numbered]) -> Row:
     (first, entry), (last, _) = group[0], group[-1]
     if len(group) == 1 or not is_delta(entry):
         return Row(first, last, entry)
-    pieces = [words(one) for _, one in group if is_delta(one)]
-    cuts, length = [], 0
-    for piece in pieces:
-        length += len(piece)
-        cuts.append(length)
-    return Row(first, last, saying(entry, "".join(pieces)), tuple(cuts))
+    pieces = [one.text for _, one in group if type(one) is TextDelta]
+    pieces = pieces or [words(one) for _, one in group if is_delta(one)]
+    return Row(first, last, saying(entry, "".join(pieces)), tuple(accumulate(map(len, pieces))))
 
 
-def posted(messages: Sequence[Message], *, new: bool) -> Posted:
+def posted(turn: Turn, *, new: bool, results: bool = False) -> Posted:
     """Of the posted history what this thread has not seen: all of it if it is new, else what follows the
-    assistant's last message. Results that we gave are in the log already."""
+    assistant's last message. Results that we gave are in the log already, under the same ids; with `results`
+    they are there twice, because such a client gives its own calls' results ids like ours."""
+    messages = turn.messages
     start = 0
     if not new:
         said = [number for number, message in enumerate(messages) if message.role == "assistant"]
         start = said[-1] + 1 if said else 0
-    mine = (m for m in messages[start:] if not (m.call_id and m.id == f"result-{m.call_id}" and not new))
-    return Posted(tuple(mine))
+    every = new or results
+    mine = (m for m in messages[start:] if every or not (m.call_id and m.id == f"result-{m.call_id}"))
+    return Posted(tuple(mine), turn.state, turn.assistant or "")
 
 
 def title(messages: Sequence[Message]) -> str:
@@ -205,8 +214,3 @@ def title(messages: Sequence[Message]) -> str:
     first = next((message.text for message in messages if message.role == "user"), "")
     line = " ".join(first.split())
     return line if len(line) <= NAME_LENGTH else f"{line[: NAME_LENGTH - 1]}…"
-
-
-def asked(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """The questions that entries ask."""
-    return tuple(entry.id for entry in entries if isinstance(entry, Interrupt))

@@ -34,11 +34,24 @@ class Context(Struct, frozen=True):
     value: str
 
 
+class Forwarded(Struct, frozen=True):
+    """What an application sends beside the conversation, for agents and tools to read. Its client wrote it:
+    nothing here may decide what somebody is allowed to do."""
+
+    properties: dict[str, Any] = {}
+    """CopilotKit's `properties`, AG-UI's `forwardedProps`."""
+    extensions: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    """The configuration of the agent that is asked."""
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     assistant: str | None = None
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
+    plugins: tuple[str, ...] = ()
+    """Only the tools of these plugins, besides the assistant's own and the client's; none is all."""
     output_schema: dict[str, Any] | None = None
     settings: Settings = Settings()
     context: tuple[Context, ...] = ()
@@ -48,9 +61,19 @@ class Turn(Struct, frozen=True, kw_only=True):
     run: str = ""
     owner: Owner = Owner()
     headers: dict[str, str] = {}
+    """By whose trace it is, and of the client's what the rules let through (`forwarding.py`)."""
+    forwarded: Forwarded = Forwarded()
+    keep: Literal["no", "asked", "never"] = "no"
+    """Whether its client may come back for the conversation; never, if a log has it or none should."""
     deadline: float | None = None
     depth: int = 0
     shows_interrupts: bool = True
+    shows_artifacts: bool = True
+    """The client draws tables and charts and gives files; else they are said in words and links."""
+    base: str = ""
+    """Where the client finds this server, for links."""
+    echoes: bool = True
+    """The client brings our ids back with the results of its calls."""
     conversation: str | None = None
     session: str | None = None
     """What the client calls its conversation, for caches only: nothing is looked up or stored by it."""

@@ -172,7 +172,7 @@ def _query(message: str, model: str) -> dict[str, Any]:
 
 
 def _mutation(message: str, model: str) -> dict[str, Any]:
-    return body(data(text(message), forwardedParameters={"model": model}))
+    return body(data(text(message), threadId="g1", forwardedParameters={"model": model}))
 
 
 STREAMED = Face("openai-streamed", True, lambda _: "/v1/chat/completions", _chat(True), read_chunks)

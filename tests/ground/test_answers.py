@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.answers import NO, YES, Unfit, consent, fit, plain
+from rightseat.answers import NO, YES, GivenUp, Unfit, consent, fit, plain
 from rightseat.tools import APPROVAL, Ask
 from rightseat.turn import Answer
 from tests.kit.house import Lines, says
@@ -113,17 +113,51 @@ async def test_the_model_sees_question_answer_and_schema() -> None:
     told = "\n".join(message.text for message in prompt.messages)
     assert "Where to?" in told
     assert "Rome, three days" in told
-    assert prompt.output_schema == FORM
+    assert prompt.output_schema == {"type": "object", "properties": FORM["properties"]}
 
 
-@pytest.mark.parametrize("first", ["not JSON", '{"city":"Rome"}', ""])
+async def test_what_the_answer_does_not_say_is_asked_for_and_not_invented() -> None:
+    with pytest.raises(Unfit, match="does not say days"):
+        await read(FORM, "Rome, I think", '{"city":"Rome"}')
+    with pytest.raises(Unfit, match="does not say city, days"):
+        await read(FORM, "hm", "{}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["city: Rome\ndays: 3", "- city = Rome\n- days = 3", "city: Rome, days: 3", "days：3；city：Rome"],
+)
+async def test_values_by_name_need_no_model(text: str) -> None:
+    assert await read(FORM, text) == {"city": "Rome", "days": 3}
+
+
+@pytest.mark.parametrize("text", ["city: Rome, Italy, days: 3", "city: Rome, days: three", "to: Rome"])
+async def test_all_else_is_for_the_model(text: str) -> None:
+    said_so = '{"city":"Rome","days":3}'
+    assert await read(FORM, text, said_so) == {"city": "Rome", "days": 3}
+
+
+@pytest.mark.parametrize("text", ["cancel", "Never mind.", "取消", "算了。"])
+@pytest.mark.parametrize("schema", [FORM, ONE, {"type": "object", "properties": {"s": {"type": "string"}}}])
+async def test_a_form_can_be_given_up(schema: dict[str, Any], text: str) -> None:
+    with pytest.raises(GivenUp):
+        await read(schema, text)
+
+
+async def test_a_word_to_choose_is_an_answer() -> None:
+    schema = {"type": "object", "properties": {"do": {"type": "string", "enum": ["Cancel", "Ship"]}}}
+    assert await read(schema, "cancel") == {"do": "Cancel"}
+    assert await read({"type": "string"}, "cancel", kind="ask") == "cancel"
+
+
+@pytest.mark.parametrize("first", ["not JSON", '{"city":"Rome","days":"x"}', ""])
 async def test_the_model_may_repair_once(first: str) -> None:
     assert await read(FORM, "Rome, 3 days", first, '{"city":"Rome","days":3}') == {"city": "Rome", "days": 3}
 
 
 async def test_after_two_tries_the_answer_is_unfit() -> None:
     with pytest.raises(Unfit, match="by name"):
-        await read(FORM, "hm", "{}", "{}")
+        await read(FORM, "hm", "[]", "[]")
 
 
 @pytest.mark.parametrize(("text", "approved"), [("yes", True), ("不要", False)])

@@ -176,3 +176,14 @@ def test_a_bad_schema_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CallerError):
         checker({"type": "strin"})
     assert len(cache) == 0
+
+
+def test_what_is_only_missing_is_told_apart_from_what_is_wrong() -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x", "y"]}
+    check = checker({"properties": {"a": inner, "b": {"type": "array", "items": inner}}, "required": ["a"]})
+    assert check.missing({}) == [("a",)]
+    assert check.missing({"a": {"x": 1}}) == [("a", "y")]
+    assert check.missing({"a": {"x": 1, "y": 2}}) == []
+    assert check.missing({"a": {"x": "no"}}) is None
+    # In a list a path of keys does not say which.
+    assert check.missing({"a": {"x": 1, "y": 2}, "b": [{}]}) is None

@@ -92,3 +92,47 @@ async def test_it_can_be_switched_off(lines: Written) -> None:
         await client.head()
         await client.body()
     assert lines.json == []
+
+
+async def test_a_refusal_that_must_be_a_200_is_counted_as_what_it_is(lines: Written) -> None:
+    """A client of CopilotKit's up to 1.10 shows its user nothing of any other status."""
+    gql = {"X-CopilotKit-Runtime-Client-GQL-Version": "1.10.6", "Accept": "application/json"}
+    agent = {"query": '{ loadAgentState(data: {agentName: "x", threadId: "t"}) { state } }'}
+    variables = {"data": {"metadata": {}, "messages": [], "frontend": {"actions": []}}}
+    fields = "generateCopilotResponse(data: $data) { threadId }"
+    run = f"mutation($data: GenerateCopilotResponseInput!) {{ {fields} }}"
+    asked: list[tuple[object, str, int]] = [
+        ({"query": "{ hello }"}, "canary-key", 200),
+        ({"query": "{ nothing }"}, "canary-key", 400),
+        ({"query": ""}, "canary-key", 400),
+        (agent, "canary-key", 404),
+        ({"query": run, "variables": variables}, "canary-key", 400),
+        ({"query": "{ hello }"}, "wrong", 401),
+    ]
+    runtime = Runtime(model=Lines())
+    async with house(runtime, authenticate=KEYED) as server:
+        for value, key, _ in asked:
+            async with Client(server.url) as client:
+                await client.post("/copilotkit", value, {**gql, "X-Api-Key": key})
+                assert (await client.head()).status == 200
+                await client.body()
+        # The line is written when the answer is out.
+        async with Client(server.url) as client:
+            await client.get("/health")
+            await client.head()
+    assert [line["status"] for line in lines.json][: len(asked)] == [status for *_, status in asked]
+    counted = [line for line in runtime.meters.text().decode().splitlines() if '"/copilotkit"' in line]
+    assert [line for line in counted if 'status="404"' in line and line.endswith(" 1.0")], counted
+
+
+async def test_a_status_that_says_it_already_is_the_one_in_the_log(lines: Written) -> None:
+    """OpenBB's is 422 where ours is 400: the log has what the client saw."""
+    async with house(Runtime(model=Lines())) as server:
+        async with Client(server.url) as client:
+            await client.post("/v1/query", {"messages": "x"})
+            assert (await client.head()).status == 422
+            await client.body()
+        async with Client(server.url) as client:
+            await client.get("/health")
+            await client.head()
+    assert lines.json[0]["status"] == 422

@@ -1,5 +1,6 @@
 """The data folder of a real server: threads are there after any end, and it has one server at a time."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from rightseat.config import Config, StoreSettings
 from rightseat.errors import ConfigError
 from rightseat.registry import data_folder, place
 from rightseat.registry import store as made
+from tests.doors.copilotkit import client as graphql
 from tests.kit.client import Client, Frame
 from tests.kit.faults import endless
 from tests.kit.server import Server
@@ -71,6 +73,30 @@ async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Pat
 
 
 @pytest.mark.process
+async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Path) -> None:
+    """That of a client of CopilotKit's up to 1.10, which then loads it again."""
+    state = "query($data: LoadAgentStateInput!) { loadAgentState(data: $data) { threadExists messages } }"
+    load = {"query": state, "variables": {"data": {"agentName": "default", "threadId": "t1"}}}
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=200)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
+            await client.post("/copilotkit", graphql.body(graphql.data()), {"Accept": graphql.ACCEPT})
+            await client.head()
+            began = time.monotonic()
+            while time.monotonic() < began + 1:
+                assert await client.piece()
+            server.signal(signal.SIGKILL)
+            await server.exited(5)
+        async with Server(model="openai:any", env=env) as server:
+            found = (await graphql.ask(server.url, load)).data["loadAgentState"]
+    assert found["threadExists"] is True
+    asked, answered = json.loads(found["messages"])
+    assert (asked["content"], answered["role"]) == ("hi", "assistant")
+    assert answered["content"].count("w0") >= 16
+
+
+@pytest.mark.process
 async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> None:
     async with Upstream() as upstream:
         upstream.reply = endless(rate=100)
@@ -115,7 +141,7 @@ async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
                     await other.head()
                     assert (await other.json())["stopped"]
                 rest = [frame async for frame in client.frames() if frame.data]
-                assert rest[-1].json["outcome"] == {"type": "cancelled"}
+                assert rest[-1].json["type"] == "RUN_FINISHED"
 
 
 @pytest.mark.process

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
 MB = 1_000_000
 KEY = {"X-Api-Key": ALICE, "Content-Type": "application/json"}
-POSTS = ("/v1/chat/completions", "/agui/default")
+POSTS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
 START = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + ALICE.encode() + b"\r\n"
 HEADS = {
     "a header of 1 MB": START + b"X: " + b"a" * MB + b"\r\n\r\n",
@@ -121,7 +121,7 @@ async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
     await stage.works()
 
 
-@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("path", POSTS[:3])
 async def test_a_bomb_as_the_body_is_a_4xx(stage: Stage, path: str) -> None:
     for bomb, value in BOMBS.items():
         head, _ = await stage.ask("POST", path, KEY, value.encode())

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
 KEY = {"X-Api-Key": ALICE}
 CHAT = b'{"messages": [{"role": "user", "content": "hello"}]}'
-POSTS = ("/v1/chat/completions", "/agui/default")
+POSTS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
 FOREIGN_HOSTS = [
     "evil.com",
     "evil.com:7777",

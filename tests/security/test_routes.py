@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
 # The only routes that anyone may ask before having a key. A new one is added here by hand, with a reason.
 # `/` names the doors, which their documentation does too, and neither models nor keys.
-OPEN = {("GET", "/"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/openapi.json")}
+# A file's name is its key: one that nobody was given leads to nothing, with any key or none.
+FILES = ("GET", "/files/{ticket}/{name}")
+OPEN = {("GET", "/"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/openapi.json"), FILES}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SQL = "' OR 1=1--"
 
@@ -68,8 +70,12 @@ def table() -> Table:
     return inside.app().table
 
 
+def filled(path: str) -> str:
+    return re.sub(r"\{\w+(:path)?\}", "default", path)
+
+
 def path_of(route: Route) -> str:
-    return re.sub(r"\{\w+(:path)?\}", "default", route.path)
+    return filled(route.path)
 
 
 def open_routes(table: Table) -> set[tuple[str, str]]:
@@ -81,17 +87,19 @@ async def problems(table: Table, ask: Ask) -> list[str]:
     found = []
     served: dict[str, set[str]] = {}
     for _, route, _ in table.routes:
-        served.setdefault(path_of(route), set()).add(route.method)
+        # A path may be another route's too, as a parameter.
+        served[path_of(route)] = {here.method for _, here, _ in table.at(path_of(route))}
     for path, methods in served.items():
         for method in METHODS:
             known = method in methods or (method == "HEAD" and "GET" in methods)
-            free = ("GET" if method == "HEAD" else method, path) in OPEN
+            free = ("GET" if method == "HEAD" else method, path) in {(m, filled(p)) for m, p in OPEN}
             bad = {name: await ask(method, path, headers) for name, headers in BAD.items()}
             good = {name: await ask(method, path, headers) for name, headers in GOOD.items()}
             if not known:
                 expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
             elif free:
-                expected = set(bad.values()) == set(good.values()) == {200}
+                status = 404 if path == filled(FILES[1]) else 200
+                expected = set(bad.values()) == set(good.values()) == {status}
             else:
                 expected = set(bad.values()) == {401} and len(set(good.values())) == 1
                 expected = expected and not set(good.values()) & {401, 403, 500}
@@ -166,7 +174,7 @@ async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
     ],
 )
 async def test_a_host_is_no_path(stage: Stage, host: str) -> None:
-    for path in ("/v1/models", "/agui/default", "/v1/chat/completions"):
+    for path in ("/v1/models", "/agui/default", "/v1/chat/completions", "/copilotkit"):
         method = "GET" if path.endswith("models") else "POST"
         head, _ = await stage.ask(method, path, host=host)
         assert head.status in (400, 401, 403)

@@ -7,14 +7,17 @@ An id is the entry's number. One entry may be several frames: all but the last t
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rightseat.agui.write import Frames, encode
+from rightseat.agui.read import command, older
+from rightseat.agui.wire import RunAgentInput
+from rightseat.agui.write import Frames, encode, refuse
 from rightseat.door import SSE, Request, Threads
-from rightseat.errors import RightseatError
-from rightseat.events import RunFailed, RunStarted, TextDelta
+from rightseat.errors import Conflict
+from rightseat.events import Interrupt, RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.journal import Entry, Numbered, Posted
 from rightseat.pump import Head, Reply
 from rightseat.responder import Responder
@@ -22,6 +25,7 @@ from rightseat.sse import COMMENT, frame
 from rightseat.streams import closing
 from rightseat.turn import Owner, Turn
 
+Opening = Callable[[], Awaitable[AsyncIterator[Numbered]]]
 _ID = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?")
 
 
@@ -44,23 +48,30 @@ def last_seen(request: Request) -> Place | None:
 class Script:
     """A thread's frames, run after run."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, thread: str, knows_outcomes: bool = True) -> None:
         self.thread = thread
-        self.frames = Frames(thread, "")
+        self.knows_outcomes = knows_outcomes
+        self.frames = Frames(thread, "", knows_outcomes)
         self.posted: Posted | None = None
         self.failed: tuple[int, RunFailed] | None = None
         """The last run's failure. Only a thread's end may be one: older clients take nothing after it."""
 
+    def text(self, number: int, entry: TextDelta) -> bytes:
+        frames = self.frames
+        if entry.id != frames.text_id:
+            frames.enter(entry.id)
+        return b"id: %d\n%b%b}\n\n" % (number, frames.before, encode(entry.text))
+
     def take(self, number: int, entry: Entry) -> list[bytes]:
         if type(entry) is TextDelta:
-            return [b"id: %d\n" % number + self.frames.text(entry)]
+            return [self.text(number, entry)]
         before = self.past() if isinstance(entry, Posted | RunStarted) else []
         match entry:
             case Posted():
                 self.posted = entry
                 return before
             case RunStarted(thread, run):
-                self.frames = Frames(thread, run)
+                self.frames = Frames(thread, run, self.knows_outcomes)
                 self.frames.posted = self.posted.messages if self.posted else ()
                 self.posted = None
             case RunFailed(code) if code != "stopped":
@@ -98,11 +109,23 @@ def numbered(number: int, bodies: list[bytes]) -> list[bytes]:
     return [frame(body, id) for body, id in zip(bodies, ids, strict=True)]
 
 
-async def play(items: AsyncIterator[Numbered], script: Script, skip: int = 0) -> Reply:
-    """Entries as a reply; of the first one `skip` frames are left out."""
+async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
+    """Entries as a reply; of the first one `skip` frames are left out. All of it is one generator, because
+    every token would pay for a second."""
+    try:
+        items = await opening()
+    except Conflict as error:
+        # Only now is it known that another run has the thread. By a 409 CopilotKit's clients know it too.
+        async with closing(refuse(error)) as reply:
+            async for part in reply:
+                yield part
+        return
     async with closing(items):
         yield Head(200, SSE, COMMENT)
         async for number, entry in items:
+            if type(entry) is TextDelta and not skip:
+                yield script.text(number, entry)
+                continue
             for piece in script.take(number, entry)[skip:]:
                 yield piece
             skip = 0
@@ -110,30 +133,38 @@ async def play(items: AsyncIterator[Numbered], script: Script, skip: int = 0) ->
             yield piece
 
 
-async def run(
-    turn: Turn, threads: Threads, respond: Responder, refuse: Callable[[RightseatError], Reply]
+def run(turn: Turn, given: RunAgentInput, threads: Threads, respond: Responder) -> Reply:
+    """A run on a kept thread: it goes on when its client leaves."""
+
+    async def started() -> AsyncIterator[Numbered]:
+        told = command(given)
+        if told is not None and not turn.answers and (question := await last_question(turn, threads)):
+            answer = older(question.id, told["resume"], words=question.kind != "confirm")
+            return await threads.start(replace(turn, answers=(answer,)), respond)
+        return await threads.start(turn, respond)
+
+    return play(started, Script(turn.thread, given.knows_outcomes))
+
+
+async def last_question(turn: Turn, threads: Threads) -> Interrupt | None:
+    """What the thread's last run asked, and an answer without a name is for: of several the one that such a
+    client was shown."""
+    thread = await threads.journal.find(turn.owner, turn.thread)
+    entries = await threads.earlier(turn.owner, turn.thread, thread.last) if thread else []
+    waits = bool(entries) and isinstance(entries[-1], RunFinished)
+    return next((entry for entry in entries if isinstance(entry, Interrupt)), None) if waits else None
+
+
+def connect(
+    owner: Owner, thread: str, threads: Threads, seen: Place | None, knows_outcomes: bool = True
 ) -> Reply:
-    """A run on a kept thread: it goes on when its client leaves. `refuse` writes as the door does."""
-    try:
-        items = await threads.start(turn, respond)
-    except RightseatError as error:
-        # Only now is it known that another run has the thread.
-        async with closing(refuse(error)) as reply:
-            async for part in reply:
-                yield part
-        return
-    async with closing(play(items, Script(turn.thread))) as reply:
-        async for part in reply:
-            yield part
-
-
-async def connect(owner: Owner, thread: str, threads: Threads, seen: Place | None) -> Reply:
     """The thread from where the client was, then the run that is under way."""
     place = seen or Place()
-    script = Script(thread)
-    if place.number:
-        script.recall(await threads.earlier(owner, thread, place.number))
-    items = threads.follow(owner, thread, place.number)
-    async with closing(play(items, script, place.frames)) as reply:
-        async for part in reply:
-            yield part
+    script = Script(thread, knows_outcomes)
+
+    async def followed() -> AsyncIterator[Numbered]:
+        if place.number:
+            script.recall(await threads.earlier(owner, thread, place.number))
+        return threads.follow(owner, thread, place.number)
+
+    return play(followed, script, place.frames)

@@ -7,19 +7,20 @@ from typing import Any, get_args
 import msgspec
 
 from rightseat.agui.wire import RunAgentInput, WireMessage
-from rightseat.door import Host, Request, client_spec
+from rightseat.door import Host, Request, client_spec, pinned
 from rightseat.errors import CallerError, NotFound
 from rightseat.messages import Call, File, Image, Message, Part, Role, Text
 from rightseat.prompt import Settings, ToolChoice
-from rightseat.turn import Answer, Context, Turn
+from rightseat.turn import Answer, Context, Forwarded, Turn
 
+INPUT = "input_required"
 ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
 def agent_of(name: str, host: Host) -> str:
     if name not in host.responders:
         known = ", ".join(host.responders)
-        raise NotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}")
+        raise NotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}", param="agentId")
     return name
 
 
@@ -32,14 +33,17 @@ def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
             for number, tool in enumerate(given.tools or ())
         ),
         tool_choice=choice(given.forwarded_props),
+        plugins=pinned(request),
         settings=Settings(),
         context=tuple(Context(item.description, item.value) for item in given.context or ()),
         state=given.state,
-        answers=tuple(Answer(r.interrupt_id, r.status, r.payload) for r in given.resume or ()),
+        answers=answers(given),
         thread=given.thread_id,
         run=given.run_id,
         owner=request.owner,
-        headers=request.trace,
+        headers=request.passed,
+        base=request.base,
+        forwarded=Forwarded(given.forwarded_props if isinstance(given.forwarded_props, dict) else {}),
     )
 
 
@@ -61,28 +65,45 @@ def something(turn: Turn) -> Turn:
     return turn
 
 
-def command(given: RunAgentInput) -> tuple[bool, Any, str | None]:
-    """The older way to answer a question: `forwardedProps.command.resume`. Whether there is one, the answer,
-    and the question if the client says which."""
-    match given.forwarded_props:
-        case {"command": {"resume": value, **more}} if not given.resume:
-            return True, value, _question(more.get("interruptEvent"))
-        case _:
-            return False, None, None
+def answers(given: RunAgentInput) -> tuple[Answer, ...]:
+    """Those that say what they answer, in either dialect."""
+    if given.resume:
+        return tuple(Answer(item.interrupt_id, item.status, item.payload) for item in given.resume)
+    told = command(given) or {}
+    question = _question(told.get("interruptEvent"))
+    if question is None:
+        return ()
+    return (older(question["id"], told["resume"], words=question.get("reason") == INPUT),)
 
 
-def _question(told: Any) -> str | None:
+def command(given: RunAgentInput) -> dict[str, Any] | None:
+    """The older way to answer a question: `forwardedProps.command.resume`, perhaps with the question."""
+    props = given.forwarded_props
+    told = props.get("command") if isinstance(props, dict) and not given.resume else None
+    return told if isinstance(told, dict) and "resume" in told else None
+
+
+def older(question: str, value: Any, *, words: bool) -> Answer:
+    """There a component resolves with a value or with text, such as a word, or JSON for an approval."""
+    if not isinstance(value, str):
+        return Answer(question, payload=value)
+    made = None if words else _decoded(value)
+    if isinstance(made, dict | list | bool):
+        return Answer(question, payload=made)
+    return Answer(question, text=value)
+
+
+def _question(told: Any) -> dict[str, Any] | None:
     """Clients send back what they were shown, as it came or as JSON text."""
-    if isinstance(told, str):
-        try:
-            told = msgspec.json.decode(told)
-        except (msgspec.DecodeError, RecursionError):
-            return None
-    match told:
-        case {"id": str(id)}:
-            return id
-        case _:
-            return None
+    found = _decoded(told) if isinstance(told, str) else told
+    return found if isinstance(found, dict) and isinstance(found.get("id"), str) else None
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def message(m: WireMessage, number: int) -> Message | None:
@@ -115,15 +136,27 @@ def part(item: Any, where: str) -> Part:
             return Text(text)
         case {"type": "image", "source": {"type": "url", "value": str(url)}}:
             return Image(url)
-        case {"type": kind, "source": {"type": "data", "value": str(data), "mimeType": str(media)}}:
-            return Image(f"data:{media};base64,{data}") if kind == "image" else File(None, media, data)
+        case {"type": kind, "source": {"type": "data", "value": str(data), "mimeType": str(media)}, **more}:
+            if kind == "image":
+                return Image(f"data:{media};base64,{data}", name=filename(more))
+            return File(filename(more), media, data)
         case {"type": "binary", "mimeType": str(media), "url": str(url)} if media.startswith("image/"):
             return Image(url)
         case {"type": "binary", "mimeType": str(media), "data": str(data), **more}:
-            name = more.get("filename")
             if media.startswith("image/"):
-                return Image(f"data:{media};base64,{data}")
-            return File(name if isinstance(name, str) else None, media, data)
+                return Image(f"data:{media};base64,{data}", name=filename(more))
+            return File(filename(more), media, data)
+        case {"type": "binary", "mimeType": str(media), "url": str(url), **more} if url.startswith("data:"):
+            return File(filename(more), media, url)
         case _:
             pass
     raise CallerError(f"{where}: this kind of content is not understood here.", param=where)
+
+
+def filename(more: dict[Any, Any]) -> str | None:
+    """As clients say it: beside the content, or in what they know about it."""
+    match more:
+        case {"filename": str(name)} | {"metadata": {"filename": str(name)} | {"name": str(name)}}:
+            return name
+        case _:
+            return None

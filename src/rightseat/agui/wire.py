@@ -54,3 +54,11 @@ class RunAgentInput(Struct, rename="camel", kw_only=True):
     state: Any = None
     forwarded_props: Any = None
     resume: list[Resume] | None = None
+    protocol_version: str = ""
+    """Clients before 1.0 send none."""
+
+    @property
+    def knows_outcomes(self) -> bool:
+        """Whether its client reads every outcome of 1.0. Those before take one that they do not know for a
+        broken stream, and drop the rest of the thread without a word."""
+        return self.protocol_version != ""

@@ -1,4 +1,5 @@
-"""Events as AG-UI 1.0, nearly one to one: only interrupts wait for the end, as the run's outcome."""
+"""Events as AG-UI 1.0, nearly one to one: only interrupts wait for the end, as the run's outcome, and for
+clients that know no outcome as a CUSTOM event before it."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rightseat.agui.read import INPUT
 from rightseat.door import SSE, retry_header, whole
 from rightseat.errors import RightseatError
 from rightseat.events import (
@@ -44,22 +46,28 @@ from rightseat.turn import Turn
 
 encode = msgspec.json.Encoder().encode
 CUT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
-ERRORS = {
+TITLES = {
     400: "Invalid request body",
     401: "Unauthorized",
-    404: "Agent not found",
+    404: "Not found",
     409: "Thread already running",
 }
 
 
+def title(error: RightseatError) -> str:
+    """By which CopilotKit's clients tell one refusal from another."""
+    if error.status == 404 and error.param in ("agentId", "agentName"):
+        return "Agent not found"
+    return TITLES.get(error.status, error.code)
+
+
 def refuse(error: RightseatError) -> Reply:
-    title = ERRORS.get(error.status, error.code)
-    body = encode({"error": title, "message": error.message, "code": error.code})
+    body = encode({"error": title(error), "message": error.message, "code": error.code})
     return whole(error.status, body, *retry_header(error))
 
 
-async def stream(events: AsyncIterator[Event], turn: Turn) -> Reply:
-    frames = Frames(turn.thread, turn.run)
+async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool = True) -> Reply:
+    frames = Frames(turn.thread, turn.run, knows_outcomes)
     yield Head(200, SSE, COMMENT)
     async with closing(events):
         async for event in events:
@@ -73,9 +81,10 @@ async def stream(events: AsyncIterator[Event], turn: Turn) -> Reply:
 class Frames:
     """One run as AG-UI."""
 
-    def __init__(self, thread: str, run: str) -> None:
+    def __init__(self, thread: str, run: str, knows_outcomes: bool = True) -> None:
         self.thread = thread
         self.run = run
+        self.knows_outcomes = knows_outcomes
         self.interrupts: list[Interrupt] = []
         self.open: set[str] = set()
         self.steps: Counter[str] = Counter()
@@ -85,10 +94,14 @@ class Frames:
 
     def text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
-            self.text_id = event.id
-            head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": event.id}
-            self.before = b"data: " + encode(head)[:-1] + b',"delta":'
+            self.enter(event.id)
         return self.before + encode(event.text) + b"}\n\n"
+
+    def enter(self, id: str) -> None:
+        """What stands before the words of a text is the same for all of them."""
+        self.text_id = id
+        head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": id}
+        self.before = b"data: " + encode(head)[:-1] + b',"delta":'
 
     def write(self, event: Event) -> list[dict[str, Any]]:
         match event:
@@ -103,7 +116,7 @@ class Frames:
                 self.interrupts.append(event)
                 return []
             case RunFinished():
-                return [*self.unfinished(), self.finished(event)]
+                return [*self.unfinished(), *self.question(event), self.finished(event)]
             case RunFailed(code, message):
                 return [{"type": "RUN_ERROR", "message": message, "code": code}]
             case CallStart() | CallArgs() | CallEnd() | CallResult():
@@ -160,8 +173,17 @@ class Frames:
         for id in sorted(self.open):
             # Closed and answered at once: half a call must not be run by anyone.
             left += [{"type": "TOOL_CALL_END", "toolCallId": id}, *self.call(CallResult(id, CUT, True))]
-        end = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
-        return [*left, *self.unfinished(), {**end, "outcome": {"type": "cancelled"}}]
+        end: dict[str, Any] = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
+        if self.knows_outcomes:
+            end["outcome"] = {"type": "cancelled"}
+        return [*left, *self.unfinished(), end]
+
+    def question(self, event: RunFinished) -> list[dict[str, Any]]:
+        """For clients that read no outcome, such as CopilotKit's 1.50: they show one question, and answer it
+        without its name. With calls of its own such a client posts again at once, and is asked then."""
+        if not self.interrupts or event.pending or self.open:
+            return []
+        return [{"type": "CUSTOM", "name": "on_interrupt", "value": interrupt(self.interrupts[0])}]
 
     def finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open:
@@ -171,9 +193,10 @@ class Frames:
             )
             return {"type": "RUN_ERROR", "message": problem, "code": event.reason}
         outcome: dict[str, Any] = {"type": "success"}
-        if self.interrupts:
+        # Before 1.0 a client that was asked does not post the results of its own calls: it is asked later.
+        if self.interrupts and (self.knows_outcomes or not event.pending):
             outcome = {"type": "interrupt", "interrupts": [interrupt(item) for item in self.interrupts]}
-        elif event.pending:
+        elif event.pending and self.knows_outcomes:
             outcome["pendingToolCallIds"] = event.pending
         body: dict[str, Any] = {
             "type": "RUN_FINISHED",
@@ -214,7 +237,7 @@ def happening(event: Event) -> list[dict[str, Any]]:
 def reason(item: Interrupt) -> str:
     """AG-UI's own words, by which clients choose what to draw."""
     if item.kind != "confirm":
-        return "input_required"
+        return INPUT
     return "confirmation" if item.call is None else "tool_call"
 
 
@@ -253,9 +276,15 @@ def shown(part: Part) -> dict[str, Any]:
             return {"type": "text", "text": text}
         case Image(url) if url.startswith("data:") and ";base64," in url:
             media, _, data = url.removeprefix("data:").partition(";base64,")
-            return {"type": "image", "source": {"type": "data", "value": data, "mimeType": media}}
+            source = {"type": "data", "value": data, "mimeType": media}
+            return {"type": "image", "source": source, **named(part.name)}
         case Image(url):
             return {"type": "image", "source": {"type": "url", "value": url}}
-        case File(_, media, data):
+        case File(name, media, data):
             source = {"type": "data", "value": data or "", "mimeType": media or "application/octet-stream"}
-            return {"type": "document", "source": source}
+            return {"type": "document", "source": source, **named(name)}
+
+
+def named(name: str | None) -> dict[str, Any]:
+    """As `agui.read` finds it again when the client posts its history."""
+    return {"metadata": {"filename": name}} if name else {}

@@ -12,14 +12,28 @@ from rightseat import registry
 from rightseat.config import Config, ModelSettings, load
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
+from rightseat.library import Runtime
+from rightseat.plugins.sql.query import QueryFailed
 from rightseat.prompt import Model
-from rightseat.runtime import Runtime
-from rightseat.secret import Secret
+from rightseat.registry.databases import database
+from rightseat.secret import Secret, mask
 
 OLDEST = (3, 11)
-EXTRAS = {"jwt": "signed tokens, [auth.jwt]"}
+EXTRAS = {
+    "jwt": "signed tokens, [auth.jwt]",
+    "sql": "databases, [databases], with SQLite",
+    "duckdb": "databases of DuckDB",
+    "postgres": "databases of PostgreSQL",
+    "mysql": "databases of MySQL and MariaDB",
+}
 # By which module an extra is known to be there.
-MODULES = {"jwt": ("jwt", "cryptography")}
+MODULES = {
+    "jwt": ("jwt", "cryptography"),
+    "sql": ("sqlalchemy", "sqlglot"),
+    "duckdb": ("duckdb",),
+    "postgres": ("psycopg",),
+    "mysql": ("pymysql",),
+}
 
 
 def python(version: tuple[int, ...] = sys.version_info[:3]) -> Line:
@@ -31,7 +45,7 @@ def python(version: tuple[int, ...] = sys.version_info[:3]) -> Line:
 
 
 def extras(config: Config | None) -> Iterator[Line]:
-    needed = {"jwt"} if config and config.auth.jwt else set()
+    needed = set(wanted(config)) if config else set()
     for name, use in EXTRAS.items():
         missing = [module for module in MODULES[name] if importlib.util.find_spec(module) is None]
         fix = f"pip install 'rightseat[{name}]'"
@@ -41,6 +55,28 @@ def extras(config: Config | None) -> Iterator[Line]:
             yield broken(f"extra {name}", f"{missing[0]} is not installed: {use}", fix)
         else:
             yield skipped(f"extra {name}", f"not installed, not needed here: {use}", fix)
+
+
+def wanted(config: Config) -> Iterator[str]:
+    """The extras without which what the file says cannot work."""
+    if config.auth.jwt:
+        yield "jwt"
+    for settings in config.databases.values():
+        yield "sql"
+        kind = settings.url.reveal().partition(":")[0].partition("+")[0]
+        yield {"postgresql": "postgres", "mariadb": "mysql", "sqlite": "sql"}.get(kind, kind)
+
+
+def databases(config: Config) -> Iterator[Line]:
+    for name, settings in config.databases.items():
+        fix = f"change [databases.{name}] in {config.path}"
+        try:
+            made = database(name, settings, config)
+            count = len(made.look().tables)
+        except (ConfigError, QueryFailed) as error:
+            yield broken(f"database {name}", mask(str(error)), fix)
+        else:
+            yield good(f"database {name}", f"{made.dialect}, {count} tables")
 
 
 def configuration(path: Path | None) -> tuple[Config | None, list[Line]]:
@@ -95,6 +131,15 @@ def tools(config: Config) -> Iterator[Line]:
                 yield broken(f"tool {target}", error.message, fix)
             else:
                 yield good(f"tool {target}", f"of {name}")
+
+
+def plugins(made: Runtime) -> Iterator[Line]:
+    for id, one in made.plugins.loaded.items() if made.plugins else ():
+        faults = [problem for problem in one.plugin.problems if problem.gravity == "error"]
+        if faults:
+            yield broken(f"plugin {id}", str(faults[0]), f"rightseat plugins check {one.plugin.folder}")
+        else:
+            yield good(f"plugin {id}", f"{len(one.tools)} tools")
 
 
 def runtime(config: Config) -> tuple[Runtime | None, Line]:

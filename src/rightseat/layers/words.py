@@ -17,7 +17,7 @@ from rightseat.answers import consent
 from rightseat.assemble import spoken
 from rightseat.continuation import Bound, Ids, Store
 from rightseat.events import Event, Interrupt, RunFinished, TextDelta
-from rightseat.messages import Message, said
+from rightseat.messages import Message, Text, said
 from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
 from rightseat.turn import Answer, Turn
@@ -84,7 +84,10 @@ async def hear(turn: Turn, store: Store) -> Turn:
         if approved is None
         else Answer(bound.interrupt, payload={"approved": approved})
     )
-    return replace(turn, answers=(answer,), messages=history[:-1])
+    # What was attached to the answer may be what was asked for.
+    files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, Text))
+    kept = (*history[:-1], Message("user", files)) if files else history[:-1]
+    return replace(turn, answers=(answer,), messages=kept)
 
 
 def squeezed(text: str) -> str:

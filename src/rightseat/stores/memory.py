@@ -36,7 +36,7 @@ class Shelf(Generic[V]):
     def put(self, owner: Owner, key: str, value: V) -> None:
         now = self.clock()
         self.drop((owner.name, key))
-        weight = len(msgspec.json.encode(value, enc_hook=str))
+        weight = len(value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=str))
         self.items[owner.name, key] = Entry(now + self.lifetime, weight, value)
         self.weight += weight
         while self.items and (self.weight > self.capacity or next(iter(self.items.values())).expires < now):
@@ -71,6 +71,7 @@ class Memory(Notebook):
         self.continuations: Shelf[Continuation] = Shelf(capacity, lifetime, steady)
         self.conversations: Shelf[Bound] = Shelf(capacity, lifetime, steady)
         self.results: Shelf[str] = Shelf(capacity, lifetime, steady)
+        self.notes: Shelf[bytes] = Shelf(capacity, lifetime, steady)
 
     async def save(self, continuation: Continuation) -> None:
         self.continuations.put(continuation.owner, continuation.ticket, continuation)
@@ -92,6 +93,15 @@ class Memory(Notebook):
         found = {call_id: self.results.get(owner, call_id) for call_id in call_ids}
         return {call_id: text for call_id, text in found.items() if text is not None}
 
+    async def note(self, owner: Owner, key: str, body: bytes) -> None:
+        self.notes.put(owner, key, body)
+
+    async def noted(self, owner: Owner, key: str) -> bytes | None:
+        return self.notes.get(owner, key)
+
+    async def forget(self, owner: Owner, key: str) -> None:
+        self.notes.drop((owner.name, key))
+
     async def delete(self, owner: Owner, thread: str) -> bool:
         page = self.pages.get((owner.name, thread))
         calls, tickets = theirs(line.row.entry for line in page.lines) if page else (set(), set())
@@ -99,4 +109,8 @@ class Memory(Notebook):
             self.results.drop((owner.name, call))
         for ticket in tickets:
             self.continuations.drop((owner.name, ticket))
+        for key in [
+            key for key in self.notes.items if key[0] == owner.name and key[1].startswith(f"{thread}/")
+        ]:
+            self.notes.drop(key)
         return await super().delete(owner, thread)

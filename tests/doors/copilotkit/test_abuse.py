@@ -9,6 +9,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.doors.copilotkit import document
 from rightseat.fragments import Finish, Fragment, Text
+from rightseat.limits import DocumentLimits
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, PATH, Answer, action, ask, body, data, home, read
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
@@ -52,6 +53,37 @@ async def test_a_flood_of_a_document(name: str) -> None:
         assert answer.head.status in (200, 400)
         assert answer.errors[0]["message"]
         assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
+
+
+LIMITS = {
+    "max_characters": ("aliases", "more than 1 characters"),
+    "max_tokens": ("some aliases", "1 token"),
+    "max_depth": ("deep enough", "at most 1 are"),
+    "max_selections": ("two fields", "selections in one place; at most 1 are"),
+    "max_aliases": ("two aliases", "aliases; at most 1 are"),
+    "max_directives": ("two directives", "directives; at most 1 are"),
+    "max_definitions": ("two operations", "definitions; at most 1 are"),
+}
+SMALL = {
+    "deep enough": "{ availableAgents { agents { name } } }",
+    "two fields": "{ hello availableAgents { agents { name } } }",
+    "two aliases": "{ a: hello b: hello }",
+    "two directives": "{ hello @skip(if: false) @include(if: true) }",
+    "two operations": "query A { hello } query B { hello }",
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_the_limits_are_the_operators(limit: str) -> None:
+    name, words = LIMITS[limit]
+    query = SMALL.get(name) or FLOODS[name]
+    value = {"query": query, "operationName": "A" if "query A" in query else None}
+    async with home(Runtime(model=Lines()), graphql=DocumentLimits(**{limit: 1})) as url:
+        answer = await ask(url, value)
+        assert words in answer.errors[0]["message"]
+    if name in SMALL:
+        async with home(Runtime(model=Lines())) as url:
+            assert (await ask(url, value)).errors == []
 
 
 def raw(value: Any) -> bytes:

@@ -153,6 +153,16 @@ async def test_a_question_of_many_parts_comes_back_as_it_was(store: Keeper) -> N
         {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"}},
         {"type": "image", "source": {"type": "url", "value": "https://pictures.example/a.png"}},
         {"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/plain"}},
+        {
+            "type": "document",
+            "source": {"type": "data", "value": "aGk=", "mimeType": "text/csv"},
+            "metadata": {"filename": "a.csv"},
+        },
+        {
+            "type": "image",
+            "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"},
+            "metadata": {"filename": "b.png"},
+        },
     ]
     messages = [{"id": "u", "role": "user", "content": parts}]
     model = Lines([Text("Seen."), *says()])

@@ -32,6 +32,7 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
+from rightseat.limits import DocumentLimits
 from rightseat.pump import Head as ReplyHead
 from rightseat.streams import closing
 from rightseat.turn import Owner, Turn
@@ -199,7 +200,7 @@ async def test_nothing_grows_with_the_answer() -> None:
     from rightseat.doors.copilotkit.frames import Frames
     from rightseat.doors.copilotkit.read import Asked
 
-    plan = prepare(DOCUMENT, None, False).plan
+    plan = prepare(DOCUMENT, None, False, DocumentLimits()).plan
     assert plan is not None
     asked = Asked(Turn(messages=(), thread="t1"), None, "default", session=False)
     frames = Frames(plan, asked)

@@ -13,6 +13,7 @@ from graphql.language import DefinitionNode
 from rightseat.doors.copilotkit.document import prepare
 from rightseat.doors.copilotkit.schema import schema
 from rightseat.doors.copilotkit.sdl import SDL
+from rightseat.limits import DocumentLimits
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
 
 # What the peer's runtime printed of itself; only where the work began has it.
@@ -67,12 +68,12 @@ def test_the_schema_is_sound() -> None:
 
 @pytest.mark.parametrize("document", [DOCUMENT, OLDER])
 def test_documents_of_the_clients_have_a_plan(document: str) -> None:
-    prepared = prepare(document, "generateCopilotResponse", False)
+    prepared = prepare(document, "generateCopilotResponse", False, DocumentLimits())
     assert prepared.incremental
     assert prepared.plan is not None
     assert prepared.plan.data == "data"
     assert prepared.plan.messages["TextMessageOutput"].fields[:3] == ("__typename", "id", "createdAt")
-    assert prepare(document, "generateCopilotResponse", False) is prepared
+    assert prepare(document, "generateCopilotResponse", False, DocumentLimits()) is prepared
 
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
@@ -81,8 +82,8 @@ def test_the_recorded_document_has_the_same_plan() -> None:
         lines = (RECORDED / f"{name}.txt").read_text("utf-8").splitlines()
         [posted] = [json.loads(line) for line in lines if line.startswith('{"operationName"')]
         assert (
-            prepare(posted["query"], posted["operationName"], False).plan
-            == prepare(DOCUMENT, None, False).plan
+            prepare(posted["query"], posted["operationName"], False, DocumentLimits()).plan
+            == prepare(DOCUMENT, None, False, DocumentLimits()).plan
         )
 
 
@@ -101,13 +102,13 @@ def test_the_recorded_document_has_the_same_plan() -> None:
 )
 def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
     assert old in DOCUMENT
-    prepared = prepare(DOCUMENT.replace(old, new, 1), None, False)
+    prepared = prepare(DOCUMENT.replace(old, new, 1), None, False, DocumentLimits())
     assert prepared.plan is None
 
 
 def test_plans_are_for_streams_only() -> None:
-    assert prepare(WHOLE, None, False).plan is None
-    assert not prepare(WHOLE, None, False).incremental
+    assert prepare(WHOLE, None, False, DocumentLimits()).plan is None
+    assert not prepare(WHOLE, None, False, DocumentLimits()).incremental
 
 
 def test_graphql_core_is_not_loaded_before_it_is_needed() -> None:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.doors.copilotkit import execute
 from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.limits import DocumentLimits
 from rightseat.prompt import Prompt
 from tests.doors.copilotkit.client import ACCEPT, DOCUMENT, GENERIC, PATH, WHOLE, ask, body, data, home, read
 from tests.kit.client import Client
@@ -104,13 +104,13 @@ async def test_leaving_before_the_first_word(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", [GENERIC, WHOLE])
-async def test_what_must_be_kept_has_a_limit(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute, "MAX_HELD", 50_000)
-    model = Flood(1000, "x" * 1000)
-    async with home(Runtime(model=model)) as url:
+async def test_what_must_be_kept_has_a_limit(document: str) -> None:
+    limits = DocumentLimits(max_answer_mb=1)
+    model = Flood(3000, "x" * 1000)
+    async with home(Runtime(model=model), graphql=limits) as url:
         answer = await ask(url, body(data(), document))
     assert answer.response["status"]["details"]["originalError"]["originalErrorType"] == "too_large"
-    assert 50_000 < len(answer.text) < 60_000
+    assert 1_000_000 < len(answer.text) < 1_010_000
     assert model.ended.is_set()
 
 

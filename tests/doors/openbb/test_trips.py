@@ -1,11 +1,14 @@
 """From the model's call to the widget and back: what is sent, what comes again, and what nobody may forge."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from rightseat import Prompt, Runtime, ToolContext, tool
+from rightseat.messages import Image
+from tests.documents import made
 from tests.doors.openbb.client import (
     LISTED,
     PRICE,
@@ -130,6 +133,43 @@ async def test_a_client_of_2024_that_echoes_nothing_is_answered_from_its_history
     assert results(model.asked[1]) == [json.dumps(ROWS)]
 
 
+async def test_a_client_of_2024_that_echoes_nothing_still_has_what_the_server_found() -> None:
+    @tool
+    def secret() -> str:
+        """A server's tool."""
+        return "the server's own 42"
+
+    price = ("historical_stock_price", "{}")
+    model = Lines(calls(("secret", "{}"), price), calls(price), says("Done."))
+    async with house(Runtime(model=model, tools=[secret])) as server:
+        chat = Chat(server.url, old=True, widgets=LISTED)
+        answer = await chat.say("price?")
+        assert answer.call is not None
+        del answer.call[SMUGGLED]
+        answer = await chat.give(answer.call, "first")
+        assert results(model.asked[1]) == ["the server's own 42", "first"]
+        # The same call again would be a loop to this client, which cannot tell what it asked for before.
+        assert answer.call is None
+
+
+async def test_another_chats_call_is_not_taken_for_ours() -> None:
+    @tool
+    def secret() -> str:
+        """A server's tool."""
+        return "the server's own 42"
+
+    price = ("historical_stock_price", "{}")
+    model = Lines(calls(("secret", "{}"), price), says("Done."))
+    async with house(Runtime(model=model, tools=[secret])) as server:
+        answer = await Chat(server.url, old=True, widgets=LISTED).say("price?")
+        assert answer.call is not None
+        del answer.call[SMUGGLED]
+        other = Chat(server.url, old=True, widgets=LISTED)
+        other.messages = [{"role": "human", "content": "another question"}]
+        answer = await other.give(answer.call, "first")
+    assert results(model.asked[1]) == ["first"]
+
+
 async def test_server_results_stay_here_and_words_before_a_call_are_not_said_twice() -> None:
     @tool
     def secret() -> str:
@@ -147,6 +187,28 @@ async def test_server_results_stay_here_and_words_before_a_call_are_not_said_twi
     assert results(model.asked[1]) == ["the server's own 42", "prices"]
     said = [message.text for message in model.asked[1].messages if message.role == "assistant"]
     assert said == ["Let me see."]
+
+
+class Seeing(Lines):
+    """A model that takes images."""
+
+    images = True
+
+
+@pytest.mark.parametrize("kind", [Lines, Seeing])
+async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines]) -> None:
+    model = kind(calls(PRICES), says("A chart."))
+    picture = b64encode(made.png(640, 480)).decode()
+    async with house(Runtime(model=model)) as server:
+        chat = Chat(server.url, widgets=WIDGETS)
+        answer = await chat.say("what does it show?")
+        assert answer.call is not None
+        await chat.give(answer.call, item(picture, data_type="png", filename="chart.png"))
+    [told] = results(model.asked[1])
+    assert "image chart.png: PNG, 640 × 480 pixels" in told
+    shown = [part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, Image)]
+    assert shown == ([f"data:image/png;base64,{picture}"] if kind is Seeing else [])
+    assert ("does not take images" in told) is (kind is Lines)
 
 
 async def test_what_the_client_forgets_comes_back_with_the_call() -> None:

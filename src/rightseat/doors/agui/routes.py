@@ -13,10 +13,11 @@ from rightseat.pump import Reply
 
 def run(request: Request, host: Host) -> Reply:
     agent = agent_of(request.params["agent"], host)
-    turn = something(read(decode(request.body, RunAgentInput), agent, request))
+    given = decode(request.body, RunAgentInput)
+    turn = something(read(given, agent, request))
     if turn.thread and host.threads.journal.keeps(turn.owner, turn.thread):
-        return kept.run(turn, host.threads, host.run, refuse)
-    return stream(host.run(turn), turn)
+        return kept.run(turn, given, host.threads, host.run)
+    return stream(host.run(turn), turn, given.knows_outcomes)
 
 
 door = Door(

@@ -13,27 +13,30 @@ import msgspec
 from msgspec import Struct, field
 
 from rightseat.agui import kept
-from rightseat.agui.read import agent_of, command, read
+from rightseat.agui.read import agent_of, read
 from rightseat.agui.wire import RunAgentInput
 from rightseat.agui.write import stream
 from rightseat.door import Host, Request, Route, decode, whole
-from rightseat.doors.copilotkit.failures import refuse, told
+from rightseat.doors.copilotkit.failures import told
+from rightseat.doors.copilotkit.resources import metadata, resource
+from rightseat.doors.copilotkit.suggestions import prepared
 from rightseat.errors import CallerError, NotConfigured
-from rightseat.events import RunFinished
-from rightseat.journal import asked
 from rightseat.pump import Reply
 from rightseat.streams import closing
-from rightseat.turn import Answer, Turn
+from rightseat.turn import Turn
 
 encode = msgspec.json.Encoder().encode
 PATH = "/copilotkit"
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
+ENDPOINTS = {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False}
 NO_EARS = NotConfigured("Transcription is not configured on this server.")
 
 
 class Parameters(Struct, rename="camel"):
     agent_id: str = ""
     thread_id: str = ""
+    path: str = ""
+    http_method: str = "GET"
 
 
 class Envelope(Struct):
@@ -54,7 +57,8 @@ def info(request: Request, host: Host) -> Reply:
         "agents": agents,
         "audioFileTranscriptionEnabled": False,
         "mode": "sse",
-        "threadEndpoints": {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False},
+        "threadEndpoints": ENDPOINTS,
+        "singleRoute": {"resourceOperations": True, "threadEndpoints": ENDPOINTS},
         "suggestions": True,
         "a2uiEnabled": False,
         "openGenerativeUIEnabled": False,
@@ -73,33 +77,15 @@ def run(agent: str, body: bytes, request: Request, host: Host) -> Reply:
     turn = read(given, agent_of(agent, host), request)
     seen = kept.last_seen(request)
     if seen is not None:
-        return kept.connect(turn.owner, threaded(turn), host.threads, seen)
-    return begun(turn, given, host)
-
-
-async def begun(turn: Turn, given: RunAgentInput, host: Host) -> Reply:
-    answered, value, question = command(given)
-    if answered:
-        # Without a name it is the answer to what the thread's last run asked.
-        open_ = (question,) if question else await questions(turn, host)
-        answers = tuple(Answer(id, payload=value) for id in open_)
-        turn = msgspec.structs.replace(turn, answers=answers)
-    async with closing(kept.run(turn, host.threads, host.run, refuse)) as reply:
-        async for part in reply:
-            yield part
-
-
-async def questions(turn: Turn, host: Host) -> tuple[str, ...]:
-    threads = host.threads
-    thread = await threads.journal.find(turn.owner, turn.thread)
-    entries = await threads.earlier(turn.owner, turn.thread, thread.last) if thread else []
-    waits = bool(entries) and isinstance(entries[-1], RunFinished)
-    return asked(entries) if waits else ()
+        return kept.connect(turn.owner, threaded(turn), host.threads, seen, given.knows_outcomes)
+    return kept.run(turn, given, host.threads, host.run)
 
 
 def connect(agent: str, body: bytes, request: Request, host: Host) -> Reply:
-    turn = read(decode(body, RunAgentInput), agent_of(agent, host), request)
-    return kept.connect(turn.owner, threaded(turn), host.threads, kept.last_seen(request))
+    given = decode(body, RunAgentInput)
+    turn = read(given, agent_of(agent, host), request)
+    seen = kept.last_seen(request)
+    return kept.connect(turn.owner, threaded(turn), host.threads, seen, given.knows_outcomes)
 
 
 def threaded(turn: Turn) -> str:
@@ -110,8 +96,9 @@ def threaded(turn: Turn) -> str:
 
 def suggest(agent: str, body: bytes, request: Request, host: Host) -> Reply:
     """A run beside the thread: it is not kept, and ends when its client leaves."""
-    turn = read(decode(body, RunAgentInput), agent_of(agent, host), request)
-    return stream(host.run(turn), turn)
+    given = decode(body, RunAgentInput)
+    turn = msgspec.structs.replace(read(given, agent_of(agent, host), request), keep="never")
+    return stream(prepared(turn, host) or host.run(turn), turn, given.knows_outcomes)
 
 
 async def stop(agent: str, thread: str, request: Request, host: Host) -> Reply:
@@ -130,18 +117,23 @@ def transcribe(request: Request, host: Host) -> Reply:
 
 Answering = Callable[[str, bytes, Request, Host], Reply]
 METHODS: dict[str, Answering] = {"agent/run": run, "agent/connect": connect, "agent/suggest": suggest}
+PLAIN: dict[str, Callable[[Request, Host], Reply]] = {
+    "info": info,
+    "transcribe": transcribe,
+    "inspector/metadata": metadata,
+}
 
 
 def single(request: Request, host: Host) -> Reply:
     """The single endpoint: a body with a `method`."""
     given = decode(request.body, Envelope)
     params = given.params or Parameters()
-    if given.method == "info":
-        return info(request, host)
-    if given.method == "transcribe":
-        return transcribe(request, host)
+    if given.method in PLAIN:
+        return PLAIN[given.method](request, host)
+    if given.method == "resource/request":
+        return resource(params.http_method, params.path, bytes(given.body), request, host)
     if given.method not in METHODS and given.method != "agent/stop":
-        known = ", ".join(("info", *METHODS, "agent/stop", "transcribe"))
+        known = ", ".join((*PLAIN, *METHODS, "agent/stop", "resource/request"))
         raise CallerError(
             f"method: {given.method[:64]!r} is not known. Those that are: {known}.", param="method"
         )

@@ -56,6 +56,8 @@ def state_of(entries: Iterable[Entry]) -> Any:
                 state = snapshot
             case StateDelta(patch):
                 state = patched(state, patch)
+            case Posted(state=given) if given is not None:
+                state = given
             case _:
                 pass
     return state

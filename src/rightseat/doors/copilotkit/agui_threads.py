@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,8 +12,9 @@ from rightseat.agui.kept import connect
 from rightseat.door import Host, Request, Route, decode, piece
 from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
 from rightseat.doors.copilotkit.failures import told
+from rightseat.doors.copilotkit.recall import entries
 from rightseat.errors import CallerError, NotFound
-from rightseat.journal import NAME_LENGTH, Entry, Thread
+from rightseat.journal import NAME_LENGTH, Thread
 from rightseat.pump import Head, Reply
 from rightseat.sse import Reader
 from rightseat.streams import closing
@@ -104,30 +104,27 @@ async def delete(request: Request, host: Host) -> Reply:
     yield piece(200, encode({"threadId": thread, "deleted": True})) if gone else nobody()
 
 
-async def entries(request: Request, host: Host) -> AsyncIterator[Entry]:
-    """All of a thread as it is now, page by page."""
-    journal, thread = host.threads.journal, request.params["thread"]
-    after = 0
-    while page := await journal.read(request.owner, thread, after):
-        for _, entry in page:
-            yield entry
-        after = page[-1][0]
+async def clear(request: Request, host: Host) -> Reply:
+    """All threads of the owner."""
+    for thread in await host.threads.journal.threads(request.owner, archived=True, limit=10**9):
+        await host.threads.delete(request.owner, thread.id)
+    yield Head(204)
 
 
 async def messages(request: Request, host: Host) -> Reply:
     if not host.threads.journal.keeps(request.owner, request.params["thread"]):
         yield nobody()
         return
-    async with closing(entries(request, host)) as told:
-        yield piece(200, encode({"messages": messages_of([entry async for entry in told])}))
+    told = await entries(request.owner, request.params["thread"], host)
+    yield piece(200, encode({"messages": messages_of(told)}))
 
 
 async def state(request: Request, host: Host) -> Reply:
     if not host.threads.journal.keeps(request.owner, request.params["thread"]):
         yield nobody()
         return
-    async with closing(entries(request, host)) as told:
-        yield piece(200, encode({"state": state_of([entry async for entry in told])}))
+    told = await entries(request.owner, request.params["thread"], host)
+    yield piece(200, encode({"state": state_of(told)}))
 
 
 async def events(request: Request, host: Host) -> Reply:
@@ -150,6 +147,7 @@ async def events(request: Request, host: Host) -> Reply:
 
 ROUTES = (
     Route("GET", PATH, listing, summary="The kept threads, the newest first"),
+    Route("POST", f"{PATH}/clear", clear, summary="Delete all threads"),
     Route("PATCH", f"{PATH}/{{thread}}", update, body=Change, summary="Rename or archive a thread"),
     Route("DELETE", f"{PATH}/{{thread}}", delete, summary="Delete a thread with all that is its own"),
     Route("POST", f"{PATH}/{{thread}}/archive", archive, summary="Archive a thread"),

@@ -34,10 +34,13 @@ def answer(posted: Posted, request: Request, host: Host) -> Reply:
     refused = refused_status(request, accepted)
     kind = (accepted.plain or PLAIN).encode() + UTF8
     if not isinstance(posted.query, str) or not posted.query.strip():
+        request.count(400)
         return errors([{"message": "Must provide query string."}], refused, kind)
     try:
-        prepared = prepare(posted.query, posted.operation_name or None, request.introspection)
+        name = posted.operation_name or None
+        prepared = prepare(posted.query, name, request.introspection, request.graphql)
     except Invalid as error:
+        request.count(400)
         return errors(error.errors, refused, kind)
     if not prepared.query and request.method != "POST":
         raise MethodNotAllowed("A mutation is taken by POST only.", allow="POST")
@@ -66,11 +69,13 @@ def begun(
 
     try:
         if prepared.plan is not None and framing is not None:
-            asked = read(planned_input(prepared.plan, posted.variables), request, host)
+            data, properties = planned_input(prepared.plan, posted.variables)
+            asked = read(data, properties, request, host)
             return written(prepared.plan, asked, host, framing)
         execution = Execution(prepared, Room(request, host), framing)
         return executed(execution, loose(posted.variables), kind, refused)
     except CallerError as error:
+        request.count(error.status)
         return errors([listed(error, ["generateCopilotResponse"])], 200, kind)
 
 
@@ -87,16 +92,21 @@ def errors(found: list[dict[str, Any]], status: int, kind: bytes) -> Reply:
 async def written(plan: Plan, asked: Asked, host: Host, framing: Framing) -> Reply:
     from rightseat.doors.copilotkit.frames import Frames
 
-    frames = Frames(plan, asked)
+    frames = Frames(plan, asked, sized=framing.multipart)
     story = Story(asked, frames)
-    frame, tell, alone, entries = framing.frame, story.write, frames.alone, frames.entries
+    frame, tell, entries = framing.frame, story.write, frames.entries
+    spoken, chunks = "", None
     yield framing.head
     yield framing.begin + frame(frames.first())
     async with closing(host.run(asked.turn)) as events:
         async for event in events:
             if type(event) is TextDelta:
-                if event.text and (chunk := alone(story.texts[event.id], event.text)):
-                    yield frame(chunk)
+                # Nearly all are, and come alone: `tell` and `take` in one step.
+                if event.id != spoken:
+                    spoken = event.id
+                    chunks = frames.chunks.get(story.texts[spoken])
+                if chunks is not None and event.text:
+                    yield chunks.frame(encode(event.text))
                 continue
             tell(event)
             if frames.over:

@@ -8,6 +8,8 @@ from typing import Any
 from graphql import GraphQLError
 from graphql.execution import InitialIncrementalExecutionResult, SubsequentIncrementalExecutionResult
 
+from rightseat.errors import RightseatError
+
 Path = list[str | int]
 MAX_MESSAGE = 500
 OURS = "Something went wrong in the server. Its log has the details."
@@ -83,3 +85,13 @@ def shown(error: GraphQLError) -> dict[str, Any]:
 def ours(error: GraphQLError) -> bool:
     """Whether it is a fault of the server, and not one that a resolver or graphql-core put in words."""
     return not isinstance(error.original_error, GraphQLError | None) and not error.extensions
+
+
+def status_of(error: GraphQLError) -> int:
+    """What it would be if this wire had statuses."""
+    cause: BaseException | None = error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error or cause.__cause__
+    if isinstance(cause, RightseatError):
+        return cause.status
+    return 500 if ours(error) else 400

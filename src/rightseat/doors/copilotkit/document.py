@@ -22,15 +22,8 @@ from graphql.validation import NoSchemaIntrospectionCustomRule
 
 from rightseat.doors.copilotkit.plan import Plan, planned
 from rightseat.doors.copilotkit.schema import schema
+from rightseat.limits import DocumentLimits
 
-# The clients' longest document has 3,507 characters, 272 tokens, 11 levels and 9 fields in one selection.
-MAX_CHARACTERS = 20_000
-MAX_TOKENS = 1000
-MAX_DEPTH = 20
-MAX_SELECTIONS = 64
-MAX_ALIASES = 16
-MAX_DIRECTIVES = 64
-MAX_DEFINITIONS = 16
 MAX_ERRORS = 5
 KEPT = 64
 
@@ -58,9 +51,9 @@ def invalid(message: str, code: str = "GRAPHQL_VALIDATION_FAILED") -> Invalid:
 
 
 @functools.lru_cache(maxsize=KEPT)
-def prepare(text: str, name: str | None, introspection: bool) -> Prepared:
-    document = parsed(text)
-    check(document)
+def prepare(text: str, name: str | None, introspection: bool, limits: DocumentLimits) -> Prepared:
+    document = parsed(text, limits)
+    check(document, limits)
     rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
     errors = validate(schema(), document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection)
     if errors:
@@ -76,11 +69,11 @@ def coded(error: GraphQLError, code: str) -> dict[str, Any]:
     return {**error.formatted, "extensions": {"code": code}}
 
 
-def parsed(text: str) -> DocumentNode:
-    if len(text) > MAX_CHARACTERS:
-        raise invalid(f"The document has more than {MAX_CHARACTERS} characters.")
+def parsed(text: str, limits: DocumentLimits) -> DocumentNode:
+    if len(text) > limits.max_characters:
+        raise invalid(f"The document has more than {limits.max_characters} characters.")
     try:
-        return parse(text, max_tokens=MAX_TOKENS, allow_empty_selection_sets=False)
+        return parse(text, max_tokens=limits.max_tokens, allow_empty_selection_sets=False)
     except GraphQLError as error:
         raise Invalid([coded(error, "GRAPHQL_PARSE_FAILED")]) from None
     except RecursionError:
@@ -96,14 +89,14 @@ def chosen(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
     raise invalid(problem, "OPERATION_RESOLUTION_FAILURE")
 
 
-def check(document: DocumentNode) -> None:
+def check(document: DocumentNode, limits: DocumentLimits) -> None:
     """Refuse floods: depth, width, aliases, directives, fragments, before anything walks them twice."""
     for what, most, count in (
-        ("definitions", MAX_DEFINITIONS, len(document.definitions)),
-        ("levels", MAX_DEPTH, depth(document)),
-        ("directives", MAX_DIRECTIVES, sum(1 for _ in nodes(document, DirectiveNode))),
-        ("aliases", MAX_ALIASES, sum(1 for node in nodes(document, FieldNode) if node.alias)),
-        ("selections in one place", MAX_SELECTIONS, widest(document)),
+        ("definitions", limits.max_definitions, len(document.definitions)),
+        ("levels", limits.max_depth, depth(document, limits)),
+        ("directives", limits.max_directives, sum(1 for _ in nodes(document, DirectiveNode))),
+        ("aliases", limits.max_aliases, sum(1 for node in nodes(document, FieldNode) if node.alias)),
+        ("selections in one place", limits.max_selections, widest(document)),
     ):
         if count > most:
             raise invalid(f"The document has {count} {what}; at most {most} are taken.")
@@ -134,7 +127,7 @@ def children(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Node))
 
 
-def depth(document: DocumentNode) -> int:
+def depth(document: DocumentNode, limits: DocumentLimits) -> int:
     """The deepest nesting, fragments followed; one that leads back to itself is as deep as the limit."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
     deepest = 0
@@ -145,8 +138,8 @@ def depth(document: DocumentNode) -> int:
         deepest = max(deepest, level)
         steps += 1
         # More steps than tokens: fragments multiply.
-        if deepest > MAX_DEPTH or steps > MAX_TOKENS * 4:
-            return MAX_DEPTH + 1
+        if deepest > limits.max_depth or steps > limits.max_tokens * 4:
+            return limits.max_depth + 1
         if isinstance(node, FragmentSpreadNode) and node.name.value in fragments:
             left.append((fragments[node.name.value].selection_set, level))
         below = level + isinstance(node, SelectionSetNode)

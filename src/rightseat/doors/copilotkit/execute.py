@@ -22,7 +22,7 @@ from graphql import (
 
 from rightseat.door import Host, Request, piece
 from rightseat.doors.copilotkit.board import Board
-from rightseat.doors.copilotkit.bridge import Bridge, ours, shown
+from rightseat.doors.copilotkit.bridge import Bridge, ours, shown, status_of
 from rightseat.doors.copilotkit.document import Prepared
 from rightseat.doors.copilotkit.failures import unfit
 from rightseat.doors.copilotkit.framing import Framing
@@ -37,8 +37,6 @@ from rightseat.streams import closing
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
-MAX_HELD = 16_000_000
-"""Characters of one answer: this way keeps them all until it is over."""
 TOO_LONG = RunFailed("too_large", "The answer is too long for a document of this form.", 502, "upstream")
 GONE = RunFailed("internal", "The run was ended.")
 
@@ -49,14 +47,16 @@ class Room:
     def __init__(self, request: Request, host: Host) -> None:
         self.request = request
         self.host = host
+        self.most = request.graphql.max_answer_mb * 1_000_000
+        """Characters of one answer: this way keeps them all until it is over."""
         self.open = asyncio.Event()
         self.open.set()
         self.task: asyncio.Task[None] | None = None
 
-    def begin(self, data: dict[str, Any]) -> dict[str, Any]:
+    def begin(self, data: dict[str, Any], properties: dict[str, Any] | None) -> dict[str, Any]:
         if self.task is not None:
             raise CallerError("One generateCopilotResponse in a request, not more.")
-        asked = read(converted(data), self.request, self.host)
+        asked = read(converted(data), properties, self.request, self.host)
         board = Board(asked)
         story = Story(asked, board)
         self.task = asyncio.create_task(self.follow(board, story))
@@ -68,7 +68,7 @@ class Room:
         async with closing(self.host.run(story.asked.turn)) as events:
             async for event in events:
                 story.write(event)
-                if board.size > MAX_HELD and not board.over:
+                if board.size > self.most and not board.over:
                     story.write(TOO_LONG)
                     return
                 await self.open.wait()
@@ -121,6 +121,8 @@ class Execution:
 
     async def whole(self, result: ExecutionResult, kind: bytes, refused: int) -> None:
         status = refused if of_request(result) else 200
+        if result.errors:
+            self.room.request.count(max(map(status_of, result.errors)))
         framing = self.framing
         if framing is None or result.errors:
             told = body(result)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rightseat.agui.write import TITLES, title
 from rightseat.door import retry_header, whole
 from rightseat.errors import CallerError, NotFound, RightseatError
 from rightseat.events import RunFailed
@@ -13,12 +14,6 @@ from rightseat.pump import Reply
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed
-TITLES = {
-    400: "Invalid request body",
-    401: "Unauthorized",
-    404: "Agent not found",
-    409: "Thread already running",
-}
 # Ours → the client's code and the status that it has there.
 KNOWN = {
     "unauthorized": ("AUTHENTICATION_ERROR", 401),
@@ -78,7 +73,7 @@ def told(error: RightseatError, title: str) -> dict[str, Any]:
 
 def refuse(error: RightseatError) -> Reply:
     """What is refused before anyone knows which generation asks."""
-    body = told(error, TITLES.get(error.status, error.code))
+    body = told(error, title(error))
     return whole(error.status, encode(body), *retry_header(error))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rightseat.doors.copilotkit.framing import Series
 from rightseat.doors.copilotkit.plan import ROOT, Plan, Shape
 from rightseat.doors.copilotkit.read import Asked
 from rightseat.doors.copilotkit.story import Status
@@ -17,23 +18,24 @@ EVENTS = b'"path":["%b","metaEvents",' % ROOT.encode()
 RESPONSE = b'"path":["%b"]}' % ROOT.encode()
 
 
-class Chunks:
-    """How many a message has, and the path that they go to, as far as their number."""
+class Chunks(Series):
+    """A message's chunks, and the path that they go to, as far as their number."""
 
-    __slots__ = ("count", "path")
+    __slots__ = ("path",)
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(self, path: bytes, *, sized: bool) -> None:
         self.path = path
-        self.count = 0
+        super().__init__(b'{"incremental":[{"items":[%%b%b%%d]}],"hasNext":true}' % path, sized=sized)
 
 
 class Frames:
     """Holds what was told since the last frame, and of each open message its kind and how many chunks it
     has: nothing grows with the answer."""
 
-    def __init__(self, plan: Plan, asked: Asked) -> None:
+    def __init__(self, plan: Plan, asked: Asked, *, sized: bool = True) -> None:
         self.plan = plan
         self.asked = asked
+        self.sized = sized
         self.entries: list[bytes] = []
         self.over = False
         self.messages = 0
@@ -76,22 +78,13 @@ class Frames:
             self.entries.append(b'{"items":[%b],%b%d]}' % (item, MESSAGES, number))
             if streamed in shape.fields:
                 path = b'],%b%d,"%b",' % (MESSAGES, number, streamed.encode())
-                self.chunks[number] = Chunks(path)
+                self.chunks[number] = Chunks(path, sized=self.sized)
         return number
 
     def chunk(self, number: int, text: str) -> None:
         if found := self.chunks.get(number):
             self.entries.append(b'{"items":[%b%b%d]}' % (encode(text), found.path, found.count))
             found.count += 1
-
-    def alone(self, number: int, text: str) -> bytes | None:
-        """A frame of one chunk: nearly all are, so this is `chunk` and `take` in one step."""
-        found = self.chunks.get(number)
-        if found is None:
-            return None
-        count = found.count
-        found.count = count + 1
-        return b'{"incremental":[{"items":[%b%b%d]}],"hasNext":true}' % (encode(text), found.path, count)
 
     def status(self, number: int, status: Status) -> None:
         self.chunks.pop(number, None)

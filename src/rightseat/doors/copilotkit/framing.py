@@ -46,22 +46,48 @@ class Accepted:
         return "sse" if self.takes("text/event-stream") else None
 
 
+PART = b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---"
+EVENT = b"event: next\ndata: %b\n\n"
+
+
 def part(payload: bytes) -> bytes:
-    return b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---" % (
-        len(payload),
-        payload,
-    )
+    return PART % (len(payload), payload)
 
 
 def event(payload: bytes) -> bytes:
-    return b"event: next\ndata: %b\n\n" % payload
+    return EVENT % payload
+
+
+class Series:
+    """Frames that differ in one item and its number: all else of them is written once. `payload` has room for
+    the item, `%b`, and after it for the number, `%d`."""
+
+    __slots__ = ("count", "form", "size", "sized", "wider")
+
+    def __init__(self, payload: bytes, *, sized: bool) -> None:
+        self.form = (PART if sized else EVENT).replace(b"%b", payload)
+        self.sized = sized
+        self.count = 0
+        # Of a payload without its item, for numbers below `wider`.
+        self.size = len(payload) - len(b"%b%d") + 1
+        self.wider = 10
+
+    def frame(self, item: bytes) -> bytes:
+        count = self.count
+        self.count = count + 1
+        while count >= self.wider:
+            self.wider *= 10
+            self.size += 1
+        if self.sized:
+            return self.form % (self.size + len(item), item, count)
+        return self.form % (item, count)
 
 
 class Framing:
     """Every piece is whole, so that a keep-alive can stand between any two."""
 
     def __init__(self, form: Form) -> None:
-        multipart = form == "multipart"
+        multipart = self.multipart = form == "multipart"
         self.frame: Callable[[bytes], bytes] = part if multipart else event
         self.begin = b"\r\n---" if multipart else b":\n\n"
         self.end = b"--\r\n" if multipart else b"event: complete\ndata:\n\n"

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.door import Host, Request, client_spec
+from rightseat.door import Host, Request, client_spec, pinned
 from rightseat.doors.copilotkit.history import conversation
-from rightseat.doors.copilotkit.wire import Action, Data, MetaEvent, Parameters
+from rightseat.doors.copilotkit.wire import Action, AgentState, Data, MetaEvent, Parameters
 from rightseat.errors import CallerError, NotFound
 from rightseat.history import tail_results
 from rightseat.prompt import Settings, ToolChoice, ToolSpec
-from rightseat.turn import Answer, Context, Turn
+from rightseat.turn import Answer, Context, Forwarded, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
@@ -43,7 +43,7 @@ class Asked:
         return {call.id: call.name for message in self.turn.messages for call in message.calls}
 
 
-def read(data: Data, request: Request, host: Host) -> Asked:
+def read(data: Data, properties: dict[str, Any] | None, request: Request, host: Host) -> Asked:
     messages = conversation(data.messages)
     answers = tuple(answer for event in data.meta_events or () if (answer := answered(event)))
     if not messages and not answers:
@@ -60,9 +60,10 @@ def read(data: Data, request: Request, host: Host) -> Asked:
     spoken = any(message.role in ("system", "developer") for message in messages)
     turn = Turn(
         messages=messages,
-        assistant=name,
+        assistant=agent,
         tools=offered,
         tool_choice=choice(given, offered),
+        plugins=pinned(request),
         settings=settings(given),
         # The client writes its context into its system message too; an agent makes its own.
         context=tuple(Context(item.description, item.value) for item in data.context or ())
@@ -72,7 +73,12 @@ def read(data: Data, request: Request, host: Host) -> Asked:
         answers=answers,
         thread=data.thread_id or (session and session.thread_id) or str(uuid.uuid4()),
         owner=request.owner,
-        headers=request.trace,
+        headers=request.passed,
+        shows_artifacts=False,
+        base=request.base,
+        forwarded=Forwarded(properties or {}, extensions(data), config(data, agent)),
+        # What a page asks for beside the chat belongs to no conversation.
+        keep="asked" if data.metadata.request_type in (None, "Chat") else "never",
     )
     return Asked(turn, data.run_id, agent, session is not None)
 
@@ -141,9 +147,26 @@ def settings(given: Parameters) -> Settings:
 
 def state(data: Data, agent: str) -> Any:
     """The state that the page has of the agent; what is no JSON is no state."""
+    found = known(data, agent)
+    return None if found is None else decoded(found.state)
+
+
+def config(data: Data, agent: str) -> dict[str, Any]:
+    """How the page wants the agent to be set up."""
+    found = known(data, agent)
+    given = decoded(found.config) if found is not None and found.config else None
+    return given if isinstance(given, dict) else {}
+
+
+def known(data: Data, agent: str) -> AgentState | None:
     listed = [*(data.agent_states or ()), *([data.agent_state] if data.agent_state else ())]
-    found = next((item.state for item in reversed(listed) if item.agent_name == agent), None)
-    return None if found is None else decoded(found)
+    return next((item for item in reversed(listed) if item.agent_name == agent), None)
+
+
+def extensions(data: Data) -> dict[str, Any]:
+    """As they were sent, under the names of this wire."""
+    given: dict[str, Any] = {} if data.extensions is None else msgspec.to_builtins(data.extensions)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def decoded(text: str) -> Any:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from rightseat.door import Door, Host, Request, Route, decode, whole
-from rightseat.doors.copilotkit import agui, agui_threads
+from rightseat.doors.copilotkit import agui, agui_threads, resources
 from rightseat.doors.copilotkit.answer import CLIENT, answer
 from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
 from rightseat.doors.copilotkit.page import HEADERS, PAGE
@@ -53,6 +53,7 @@ door = Door(
         Route("GET", PATH, get, summary="A GraphQL query"),
         *agui.ROUTES,
         *agui_threads.ROUTES,
+        *resources.ROUTES,
     ),
     refuse=refuse,
     refuse_as=refuse_as,

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema
 from graphql.type import GraphQLDeferDirective, GraphQLObjectType, GraphQLStreamDirective
 
-from rightseat.door import Host
+from rightseat.door import Host, Request
 from rightseat.doors.copilotkit.failures import extensions
 from rightseat.doors.copilotkit.read import no_agent
+from rightseat.doors.copilotkit.recall import recalled
 from rightseat.doors.copilotkit.sdl import SDL
 from rightseat.errors import CallerError, RightseatError
 
@@ -21,7 +22,10 @@ class Room(Protocol):
     @property
     def host(self) -> Host: ...
 
-    def begin(self, data: dict[str, Any]) -> dict[str, Any]:
+    @property
+    def request(self) -> Request: ...
+
+    def begin(self, data: dict[str, Any], properties: dict[str, Any] | None) -> dict[str, Any]:
         """Start the run; what its answer is made of."""
         ...
 
@@ -48,7 +52,7 @@ def generate(
     _: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any], properties: dict[str, Any] | None = None
 ) -> Any:
     try:
-        return info.context.begin(data)
+        return info.context.begin(data, properties)
     except RightseatError as error:
         raise told(error) from error
 
@@ -63,8 +67,7 @@ def available_agents(_: Any, info: GraphQLResolveInfo[Room]) -> Any:
     return {"agents": found}
 
 
-def load_agent_state(_: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any]) -> Any:
-    """Runs of this door end with their request, so no thread has a state that is kept."""
+async def load_agent_state(_: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any]) -> Any:
     host = info.context.host
     if data["agentName"] not in host.responders:
         error = no_agent(data["agentName"], host)
@@ -72,7 +75,10 @@ def load_agent_state(_: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any
     if len(data["threadId"]) > 200:
         long = CallerError("data.threadId: at most 200 characters.", param="data.threadId")
         raise told(long) from long
-    return {"threadId": data["threadId"], "threadExists": False, "state": "{}", "messages": "[]"}
+    try:
+        return await recalled(info.context.request.owner, data["threadId"], data["agentName"], host)
+    except RightseatError as error:
+        raise told(error) from error
 
 
 def told(error: RightseatError) -> GraphQLError:

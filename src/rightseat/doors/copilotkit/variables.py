@@ -13,15 +13,15 @@ from rightseat.doors.copilotkit.wire import Data
 from rightseat.errors import CallerError
 
 
-def planned_input(plan: Plan, variables: Raw) -> Data:
-    """The input of a planned document, straight from the body."""
+def planned_input(plan: Plan, variables: Raw) -> tuple[Data, dict[str, Any] | None]:
+    """The input of a planned document and its properties, straight from the body."""
     given = by_name(variables)
     raw = given.get(plan.data)
     if raw is None:
         raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
-    if plan.properties in given:
-        loose(given[plan.properties])  # an object, whatever is in it
-    return decode(bytes(raw), Data)
+    # An object, whatever is in it.
+    properties = loose(given[plan.properties]) if plan.properties in given else None
+    return decode(bytes(raw), Data), properties
 
 
 def by_name(variables: Raw) -> dict[str, Raw]:

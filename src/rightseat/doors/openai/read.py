@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from rightseat.door import Host, Request, client_spec, decode, header_id
+from rightseat.door import Host, Request, client_spec, decode, header_id, pinned
 from rightseat.doors.openai.wire import (
     PASSED,
     AnyJson,
@@ -55,12 +55,15 @@ def read(request: Request, host: Host) -> Asked:
         assistant=host.resolve(asked.model),
         tools=tools,
         tool_choice=choice(asked.tool_choice, tools),
+        plugins=tuple(asked.plugins or ()) or pinned(request),
         output_schema=schema,
         settings=replace(settings(asked), extra=extra(asked) | passed),
         owner=request.owner,
-        headers=request.trace,
+        headers=request.passed,
         run=request.id,
         shows_interrupts=False,
+        shows_artifacts=False,
+        base=request.base,
         conversation=header_id(request, "x-thread-id"),
         session=asked.session_id or asked.prompt_cache_key or None,
         parent=asked.parent_session_id,
@@ -99,6 +102,8 @@ def read_completion(request: Request, host: Host) -> Asked:
             headers=request.trace,
             run=request.id if number == 0 else f"{request.id}-{number}",
             shows_interrupts=False,
+            shows_artifacts=False,
+            base=request.base,
         )
         for number, prompt in enumerate(prompts(asked.prompt))
     )

@@ -136,6 +136,8 @@ class ChatRequest(Struct, kw_only=True):
     # Of ours: whose conversation it is, and which one it was forked from.
     session_id: Key | None = None
     parent_session_id: Key | None = None
+    # Only the tools of these plugins, besides those of the request.
+    plugins: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] | None = None
 
 
 PASSED = (

@@ -32,6 +32,8 @@ def artifact(event: Artifact, taken: set[str]) -> dict[str, Any]:
         return {"type": "chart", **shown, "content": drawn[0], "chart_params": drawn[1]}
     if event.kind in ("table", "chart") and (found := rows(event.content)):
         return {"type": "table", **shown, "content": found}
+    if event.kind == "file" and (url := text(table(event.content).get("url"))):
+        return {"type": "text", **shown, "content": f"[{made}]({url})"}
     content = event.content if isinstance(event.content, str) else written(event.content)
     return {"type": "text", **shown, "content": content}
 

@@ -12,6 +12,8 @@ from urllib.parse import quote, urljoin
 
 from rightseat.door import Host
 
+ANY = "auto"
+MOST_PLUGINS = 50
 FEATURES = {
     "streaming": True,
     "widget-dashboard-select": True,
@@ -28,8 +30,26 @@ def agents(host: Host, base: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for id, name, about in described(host, base):
         endpoints = {"query": base + query_path(name), "feedback": f"{base}/v1/feedback"}
-        found[id] = {**about, "endpoints": endpoints, "features": FEATURES}
+        found[id] = {**about, "endpoints": endpoints, "features": {**FEATURES, **choice(name, host)}}
     return found
+
+
+def choice(name: str, host: Host) -> dict[str, Any]:
+    """The plugins to choose from: what is chosen comes back in `workspace_options`."""
+    about = host.assistants.get(name)
+    groups = about.groups if about else {}
+    if len(groups) < 2:
+        return {}
+    options = [{"label": title, "value": id} for id, title in list(groups.items())[:MOST_PLUGINS]]
+    return {
+        "plugins": {
+            "label": "Plugin",
+            "type": "select",
+            "default": ANY,
+            "description": "The tools that an answer may use.",
+            "options": [{"label": "All", "value": ANY}, *options],
+        }
+    }
 
 
 def copilots(host: Host, base: str) -> dict[str, Any]:

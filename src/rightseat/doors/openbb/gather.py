@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from rightseat.doors.openbb.results import Told
 from rightseat.doors.openbb.widgets import Offer
 from rightseat.doors.openbb.wire import table, written
 from rightseat.history import estimate
-from rightseat.messages import Call, Image, Message, Text, said
+from rightseat.messages import Call, File, Image, Message, Text, said
 from rightseat.outbound import Outbound
 from rightseat.turn import Context, Turn
 
@@ -46,13 +46,15 @@ async def finished(asked: Asked, outbound: Outbound) -> Turn:
     pictures: list[Image] = []
     pages: list[Message] = []
     for one in asked.added:
-        told = await results.told(one.raw, budget.share(), outbound)
+        told = await results.told(one.raw, budget.share(), outbound, images=asked.sees)
         budget.spend(told.text)
         pictures += told.images
+        asked.files += told.files
         context.append(Context(one.label, told.text))
     for url in asked.state.urls:
-        told = await results.told({"url": url}, budget.share(), outbound)
+        told = await results.told({"url": url}, budget.share(), outbound, images=asked.sees)
         budget.spend(told.text)
+        pictures += told.images
         pages.append(said("user", f"The page {url} says:\n{told.text}"))
         if not told.failed:
             asked.sources.append(Source(url=url))
@@ -67,7 +69,8 @@ async def finished(asked: Asked, outbound: Outbound) -> Turn:
         else:
             fresh = place > edge
             messages += await answered(item, budget if fresh else earlier, asked if fresh else None, outbound)
-    return replace(asked.turn, messages=tuple(shown(messages, pictures)), context=tuple(context))
+    attached = [*pictures, *(asked.files if asked.equipped else ())]
+    return replace(asked.turn, messages=tuple(shown(messages, attached)), context=tuple(context))
 
 
 def count(items: Iterable[Item]) -> int:
@@ -82,10 +85,13 @@ async def answered(batch: Batch, budget: Budget, asked: Asked | None, outbound: 
     pictures: list[Image] = []
     for trip in batch.trips:
         for due, made, raw in zip(trip.calls, trip.made, trip.results, strict=True):
-            told = await results.told(raw, budget.share(), outbound)
+            # Pictures of the present turn only: each costs as much as a page of text.
+            images = asked is not None and asked.sees
+            told = await results.told(raw, budget.share(), outbound, images=images)
             budget.spend(told.text)
             if asked is not None:
                 note(asked, made.offer, made.source, told)
+                asked.files += told.files
             calls.append(Call(due.id, due.name, written(due.arguments)))
             answers.append(said("tool", told.text, call_id=due.id))
             pictures += told.images
@@ -103,11 +109,11 @@ def with_pictures(messages: list[Message], pictures: list[Image]) -> list[Messag
     return [*messages, Message("user", tuple(pictures))] if pictures else messages
 
 
-def shown(messages: list[Message], pictures: list[Image]) -> list[Message]:
-    """Pictures from the context belong to what the person said last."""
+def shown(messages: list[Message], attached: Sequence[Image | File]) -> list[Message]:
+    """Pictures and files from the context belong to what the person said last."""
     places = [place for place, message in enumerate(messages) if message.role == "user"]
-    if not pictures or not places:
+    if not attached or not places:
         return messages
     asked = messages[places[-1]]
-    messages[places[-1]] = replace(asked, parts=(*asked.parts, *pictures))
+    messages[places[-1]] = replace(asked, parts=(*asked.parts, *attached))
     return messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.door import NAME, Described, Host, Request, decode
+from rightseat.door import NAME, Described, Host, Request, decode, pinned
 from rightseat.doors.openbb.context import Added, added, carried, surroundings
 from rightseat.doors.openbb.messages import Batch, Item, Said, artifact_names, conversation
 from rightseat.doors.openbb.results import pieces
@@ -14,7 +14,8 @@ from rightseat.doors.openbb.wire import TODAY, Due, Query, State, listed, table,
 from rightseat.doors.openbb.workspace import offers, size
 from rightseat.errors import CallerError, NotFound
 from rightseat.history import estimate
-from rightseat.turn import Turn
+from rightseat.messages import File
+from rightseat.turn import Forwarded, Turn
 
 EMPTY = "messages list cannot be empty."
 DATA_TOKENS = 20_000
@@ -54,7 +55,12 @@ class Asked:
     trace: str
     names: set[str]
     """Of artifacts that the chat has already."""
+    sees: bool = False
+    """The model takes images: they are shown to it, not described."""
+    equipped: bool = False
+    """Files go to tools too."""
     sources: list[Source] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
 
     @property
     def slow(self) -> int:
@@ -71,34 +77,37 @@ class Asked:
 
 
 def read(request: Request, host: Host) -> Asked:
-    name = request.params.get("assistant")
-    if name is not None and name not in host.responders:
-        known = ", ".join(host.responders)
-        raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
+    name = named(request, host)
     query = decode(request.body, Query)
     if not query.messages:
         raise CallerError(EMPTY, param="messages")
     about = described(host, name)
     context = about.context if about else None
-    taken = {tool.name for tool in about.tools} if about else set()
-    found = offers(query, taken, None if context is None else context // 3)
+    found = offers(query, about.server if about else (), None if context is None else context // 3)
     items = conversation(query.messages, found)
+    items += silence(query.messages, about)
     batches = [item for item in items[last_said(items) + 1 :] if isinstance(item, Batch)]
     trips = [trip for batch in batches for trip in batch.trips]
     before = next((trip.state for trip in reversed(trips) if trip.state), None)
     state = carried(query, before)
     trace = request.headers.get("x-trace-id", "")
     trace = trace if NAME.fullmatch(trace) else ""
+    today = not old(query) and (bool(trace) or modern(query))
     waiting = latest.later if items and isinstance(latest := items[-1], Batch) else ()
     return Asked(
         turn=Turn(
             messages=(),
             assistant=host.resolve(name),
             tools=() if len(trips) >= MAX_TRIPS else tuple(offer.spec for offer in found.values()),
+            plugins=pinned(request),
+            forwarded=Forwarded(table(query.workspace_options)),
             owner=request.owner,
-            headers=request.trace,
+            headers=request.passed,
             run=request.id,
             shows_interrupts=False,
+            shows_artifacts=today,
+            base=request.base,
+            echoes=not old(query) or before is not None,
             conversation=trace or None,
         ),
         offers=found,
@@ -110,10 +119,20 @@ def read(request: Request, host: Host) -> Asked:
         due=tuple(due for due in waiting if due.name in found),
         budget=room(context, found, items),
         old=old(query),
-        today=not old(query) and (bool(trace) or modern(query)),
+        today=today,
         trace=trace,
         names=artifact_names(query.messages) | context_names(query),
+        sees=bool(about and about.sees),
+        equipped=bool(about and about.equipped),
     )
+
+
+def named(request: Request, host: Host) -> str | None:
+    name = request.params.get("assistant")
+    if name is not None and name not in host.responders:
+        known = ", ".join(host.responders)
+        raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
+    return name
 
 
 def described(host: Host, name: str | None) -> Described | None:
@@ -121,6 +140,13 @@ def described(host: Host, name: str | None) -> Described | None:
     if name is None and "default" not in host.responders:
         name = next(iter(host.responders), None)
     return host.assistants.get(name or "default")
+
+
+def silence(messages: list[Any], about: Described | None) -> list[Said]:
+    """An empty message at the end, where it may mean a plugin's own question; elsewhere it says nothing."""
+    last = table(messages[-1])
+    spoke = text(last.get("role")) not in ("human", "user") or bool(text(last.get("content")).strip())
+    return [] if spoke or about is None or not about.suggestions else [Said("user", "")]
 
 
 def modern(query: Query) -> bool:

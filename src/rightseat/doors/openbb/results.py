@@ -6,6 +6,8 @@ wrong with one is said in its place; it is never the end of the turn.
 
 from __future__ import annotations
 
+import mimetypes
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +18,7 @@ from rightseat import documents
 from rightseat.doors.openbb.wire import table, text, written
 from rightseat.errors import RightseatError
 from rightseat.history import estimate
-from rightseat.messages import Image
+from rightseat.messages import File, Image
 from rightseat.outbound import Outbound
 from rightseat.tools import failure
 
@@ -48,6 +50,8 @@ class Told(Struct, frozen=True):
     failed: bool = False
     citable: bool = True
     images: tuple[Image, ...] = ()
+    files: tuple[File, ...] = ()
+    """As they came, for tools."""
 
 
 def pieces(raw: Any) -> list[Piece] | Told:
@@ -106,14 +110,14 @@ def piece(data: str, more: Mapping[Any, Any], url: str = "") -> Piece:
     return Piece(data, url, kind, name, citable=more.get("citable") is not False)
 
 
-async def told(raw: Any, budget: int, outbound: Outbound) -> Told:
+async def told(raw: Any, budget: int, outbound: Outbound, *, images: bool = False) -> Told:
     found = pieces(raw)
     if isinstance(found, Told):
         return found
     parts: list[Told] = []
     for number, one in enumerate(found):
         share = max(budget // (len(found) - number), LEAST)
-        part = await read(one, share, outbound)
+        part = await read(one, share, outbound, images=images)
         budget -= estimate(part.text)
         parts.append(part)
     whole = "\n\n".join(part.text for part in parts if part.text)
@@ -122,10 +126,11 @@ async def told(raw: Any, budget: int, outbound: Outbound) -> Told:
         failed=all(part.failed for part in parts) or refused(whole),
         citable=any(part.citable for part in parts),
         images=tuple(image for part in parts for image in part.images),
+        files=tuple(file for part in parts for file in part.files),
     )
 
 
-async def read(one: Piece, budget: int, outbound: Outbound) -> Told:
+async def read(one: Piece, budget: int, outbound: Outbound, *, images: bool) -> Told:
     """A piece as text within the budget."""
     data: bytes | str = one.data
     kind, name = one.kind, one.name
@@ -142,17 +147,26 @@ async def read(one: Piece, budget: int, outbound: Outbound) -> Told:
     if not data:
         said = f"({name} is empty, or only the workspace has it.)" if name else ""
         return Told(said, failed=True, citable=False)
-    return await document(data, kind, name, budget, citable=one.citable)
+    told = await document(data, kind, name, budget, citable=one.citable, images=images)
+    return msgspec.structs.replace(told, files=(attachment(data, kind, name),)) if kind in FILES else told
 
 
-async def document(data: bytes | str, kind: str | None, name: str, budget: int, *, citable: bool) -> Told:
+def attachment(data: bytes | str, kind: str, name: str) -> File:
+    packed = data if isinstance(data, str) else b64encode(data).decode()
+    name = name or f"file.{kind}"
+    return File(name, mimetypes.guess_type(f"x.{kind}")[0], packed, read=True)
+
+
+async def document(
+    data: bytes | str, kind: str | None, name: str, budget: int, *, citable: bool, images: bool
+) -> Told:
     """What fits stays as it came; the rest is read as the kind of file that it is, and cut."""
     if isinstance(data, str) and kind in PLAIN:
         if estimate(data) <= budget and not packed(data):
             return Told(data, citable=citable)
         # Text that is said to be an object: it need not be one.
         kind = kind if data.lstrip()[:1] in ("{", "[") else None
-    found = await documents.read(data, kind=kind, name=name, budget=budget)
+    found = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
     return Told(found.shown, found.failed, citable and not found.failed, found.images)
 
 

@@ -6,7 +6,7 @@ An Offer is both sides of one: the tool as the model sees it, and the function c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -186,9 +186,9 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48].strip("_")
 
 
-def unique(name: str, taken: Collection[str]) -> str:
+def unique(name: str, *taken: Container[str]) -> str:
     number, made = 1, name
-    while made in taken:
+    while any(made in names for names in taken):
         number += 1
         made = f"{name}_{number}"
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterator
 from itertools import chain
 from typing import Any
 
@@ -27,7 +27,7 @@ MAX_OFFERS = 96
 MAX_TEXT = 2000
 
 
-def offers(query: Query, taken: Collection[str] = (), room: int | None = None) -> dict[str, Offer]:
+def offers(query: Query, taken: Container[str] = (), room: int | None = None) -> dict[str, Offer]:
     """The offers of a request by tool name: the chosen widgets first, then the dashboard's, then the rest, as
     many as fit into `room` tokens. `taken` names belong to the server's own tools."""
     found: dict[str, Offer] = {}
@@ -39,8 +39,8 @@ def offers(query: Query, taken: Collection[str] = (), room: int | None = None) -
     return found
 
 
-def add(found: dict[str, Offer], offer: Offer, taken: Collection[str], room: int | None) -> bool:
-    name = unique(offer.spec.name, {*taken, *found})
+def add(found: dict[str, Offer], offer: Offer, taken: Container[str], room: int | None) -> bool:
+    name = unique(offer.spec.name, taken, found)
     spec = ToolSpec(name, offer.spec.description, offer.spec.parameters)
     used = sum(size(other.spec) for other in found.values()) if room is not None else 0
     if len(found) >= MAX_OFFERS or (found and room is not None and used + size(spec) > room):

@@ -6,7 +6,7 @@ fails is told in a stream with status 200: of any other answer the person sees n
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -65,31 +65,30 @@ def refuse(error: RightseatError) -> Reply:
 async def stream(asked: Asked, host: Host) -> Reply:
     """The head comes with the first event, so that no keep-alive can come before it."""
     frames = Frames(asked)
+    trace = ((b"x-trace-id", asked.trace.encode()),) if asked.trace else ()
+    head = Head(200, (*SSE, *trace), COMMENT)
     begun = False
-    async with closing(events(asked, host, frames)) as pieces:
-        async for piece in pieces:
-            if not begun:
-                begun = True
-                trace = ((b"x-trace-id", asked.trace.encode()),) if asked.trace else ()
-                yield Head(200, (*SSE, *trace), COMMENT)
-            yield piece
-
-
-async def events(asked: Asked, host: Host, frames: Frames) -> AsyncIterator[bytes]:
     for piece in frames.begin():
+        if not begun:
+            begun = True
+            yield head
         yield piece
     if asked.due or not asked.items:
         return
     async with web() as outbound:
         turn = await finished(asked, outbound)
-    async with closing(host.run(turn)) as run:
-        async for event in run:
-            if type(event) is TextDelta:
+    # One generator and not two, here as in the engine: every token would pay for the second.
+    async with closing(host.run(turn)) as events:
+        async for event in events:
+            if type(event) is TextDelta and begun:
                 if event.text:
                     frames.spoke = True
                     yield CHUNK + encode(event.text) + b"}\n\n"
                 continue
             for piece in frames.write(event):
+                if not begun:
+                    begun = True
+                    yield head
                 yield piece
 
 
@@ -117,6 +116,9 @@ class Frames:
             case TextStart():
                 if self.spoke:
                     yield from self.say(PARAGRAPH)
+            case TextDelta(text=text):
+                if text:
+                    yield from self.say(text)
             case CallStart() | CallArgs() | CallEnd() | CallResult():
                 yield from self.on_call(event)
             case RunFinished():

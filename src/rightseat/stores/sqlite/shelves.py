@@ -1,4 +1,5 @@
-"""What a turn stopped for, which question waits, what server tools gave: for a time, and within a size."""
+"""What a turn stopped for, which question waits, what server tools gave, how far a flow has come: for a time,
+and within a size."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Literal
 
 from rightseat.turn import Owner
 
-Kind = Literal["continuation", "question", "result"]
+Kind = Literal["continuation", "question", "result", "note"]
 
 
 class Shelves:
@@ -60,6 +61,15 @@ class Shelves:
         if found:
             self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
             self.weights[kind] -= found[0]
+
+    def drop_under(self, kind: Kind, owner: Owner, beginning: str) -> None:
+        """All whose keys begin so."""
+        found = self.database.execute(
+            "SELECT key FROM kept WHERE owner = ? AND kind = ? AND substr(key, 1, ?) = ?",
+            (owner.name, kind, len(beginning), beginning),
+        ).fetchall()
+        for (key,) in found:
+            self.drop(kind, owner, key)
 
     def get(self, kind: Kind, owner: Owner, key: str) -> bytes | None:
         found = self.database.execute(

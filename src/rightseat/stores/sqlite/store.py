@@ -16,7 +16,8 @@ import msgspec
 
 from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
 from rightseat.errors import StoreFailed
-from rightseat.journal import Entry, Keep, Numbered, Thread, is_delta
+from rightseat.events import CallArgs, ReasoningDelta, ReasoningStart, TextDelta, TextStart
+from rightseat.journal import Entry, Keep, Numbered, Thread
 from rightseat.stores.sqlite.lock import Lock
 from rightseat.stores.sqlite.schema import opened
 from rightseat.stores.sqlite.shelves import Shelves
@@ -29,6 +30,8 @@ FILE = "rightseat.db"
 EVERY = 0.25
 # Entries that wait for a disk which takes nothing; what comes after them is not kept.
 MOST_WAITING = 20_000
+# What is written with the next words: to begin is worth no more than the words that follow.
+_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation = msgspec.json.Decoder(Continuation)
 _bound = msgspec.json.Decoder(Bound)
@@ -57,6 +60,7 @@ class SQLite:
         self.fresh: list[Written] = []
         """Not yet handed to the thread."""
         self.timer: asyncio.TimerHandle | None = None
+        self.soon: asyncio.Handle | None = None
         self.waiting: list[Written] = []
         """The thread's own: what the disk would not take."""
 
@@ -86,18 +90,21 @@ class SQLite:
 
     def send(self) -> None:
         """Hand over what is fresh."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+        for handle in (self.timer, self.soon):
+            if handle is not None:
+                handle.cancel()
+        self.timer = self.soon = None
         if self.fresh:
             written, self.fresh = self.fresh, []
             self.executor.submit(self.write, written).add_done_callback(report)
 
     def write(self, written: list[Written]) -> None:
         batch = [*self.waiting, *written][:MOST_WAITING]
+        size = self.pages.size
         try:
             self.transact(lambda: self.pages.write(batch))
         except sqlite3.Error as error:
+            self.pages.size = size
             log.error("%d entries of threads wait to be kept: %s", len(batch), error)
             self.waiting = batch
         else:
@@ -134,6 +141,17 @@ class SQLite:
         found = await self.do(lambda: self.shelves.every("result", owner, call_ids))
         return {call: body.decode("utf-8", "surrogatepass") for call, body in found.items()}
 
+    # How far flows have come
+
+    async def note(self, owner: Owner, key: str, body: bytes) -> None:
+        await self.do(lambda: self.shelves.put("note", owner, key, body))
+
+    async def noted(self, owner: Owner, key: str) -> bytes | None:
+        return await self.do(lambda: self.shelves.get("note", owner, key))
+
+    async def forget(self, owner: Owner, key: str) -> None:
+        await self.do(lambda: self.shelves.drop("note", owner, key))
+
     # Threads
 
     def keeps(self, owner: Owner, thread: str) -> bool:
@@ -144,12 +162,16 @@ class SQLite:
 
     def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
         key = (owner.name, thread)
-        for number, entry in enumerate(entries, first):
+        number = first
+        for entry in entries:
             self.fresh.append((key, number, entry))
-        if not is_delta(entries[-1]):
-            self.send()
-        elif self.timer is None:
-            self.timer = asyncio.get_running_loop().call_later(EVERY, self.send)
+            number += 1
+        if isinstance(entries[-1], _LATER):
+            if self.timer is None:
+                self.timer = asyncio.get_running_loop().call_later(EVERY, self.send)
+        elif self.soon is None:
+            # What else happens in this step of the loop goes along.
+            self.soon = asyncio.get_running_loop().call_soon(self.send)
 
     async def read(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
@@ -187,6 +209,7 @@ class SQLite:
                 self.shelves.drop("result", owner, call)
             for ticket in tickets:
                 self.shelves.drop("continuation", owner, ticket)
+            self.shelves.drop_under("note", owner, f"{thread}/")
             return self.pages.delete(key)
 
         gone = await self.do(delete)

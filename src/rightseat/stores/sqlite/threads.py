@@ -6,9 +6,8 @@ import logging
 import os
 import socket
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -34,6 +33,10 @@ class Threads:
         self.process = f"{socket.gethostname()}:{os.getpid()}"
         self.keys: set[Key] = set()
         """Read by other threads: a set's look-up is one step."""
+        self.owners = Counter[str]()
+        """How many threads each has."""
+        self.size = 0
+        """Of all threads: to ask for it would cost every run as much as there are threads."""
         self.count()
         began = database.execute(
             "INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock())
@@ -43,6 +46,8 @@ class Threads:
     def count(self) -> None:
         """What is there: at the start, and after a change that was taken back."""
         self.keys = set(self.database.execute("SELECT owner, id FROM threads"))
+        self.owners = Counter(owner for owner, _ in self.keys)
+        (self.size,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
 
     def begin(self, key: Key, run: str, assistant: str, name: str) -> int:
         now = self.clock()
@@ -59,7 +64,9 @@ class Threads:
             "INSERT INTO leases (owner, thread, run, process, epoch, beat) VALUES (?, ?, ?, ?, ?, ?)",
             (*key, run, self.process, self.epoch, now),
         )
-        self.keys.add(key)
+        if key not in self.keys:
+            self.keys.add(key)
+            self.owners[key[0]] += 1
         self.shorten(key)
         self.tidy(key[0])
         last, _ = self.state(key)
@@ -72,33 +79,42 @@ class Threads:
         return last, runs
 
     def write(self, written: Iterable[Written]) -> None:
-        for key, group in groupby(written, key=itemgetter(0)):
-            # A thread that was deleted meanwhile stays so.
-            if key in self.keys:
-                self.extend(key, [(number, entry) for _, number, entry in group])
+        # Runs that are under way at the same time take turns here; each thread's words belong together.
+        found: defaultdict[Key, list[Numbered]] = defaultdict(list)
+        for key, number, entry in written:
+            found[key].append((number, entry))
+        # A thread that was deleted meanwhile stays so.
+        self.extend({key: numbered for key, numbered in found.items() if key in self.keys})
 
-    def extend(self, key: Key, numbered: Sequence[Numbered]) -> None:
-        last, run = self.state(key)
+    def extend(self, found: Mapping[Key, Sequence[Numbered]]) -> None:
         now = self.clock()
-        made = []
-        for row in rows(numbered):
-            body = encoded(row.entry)
-            if body is not None:
-                made.append((*key, row.first, row.last, run, _encode(row.cuts), body))
+        made, grown, over = [], [], set[Key]()
+        for key, numbered in found.items():
+            size = 0
+            for row in rows(numbered):
+                if ends(row.entry):
+                    over.add(key)
+                body = encoded(row.entry)
+                if body is not None:
+                    made.append((*key, row.first, row.last, *key, _encode(row.cuts), body))
+                    size += len(body)
+            grown.append((numbered[-1][0], size, now, *key))
+            self.size += size
+        # Each statement once for all threads: with many runs under way they are most of what a token costs.
         self.database.executemany(
             "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "VALUES (?, ?, ?, ?, (SELECT runs FROM threads WHERE owner = ? AND id = ?), ?, ?)",
             made,
         )
-        size = sum(len(body) for *_, body in made)
-        self.database.execute(
-            "UPDATE threads SET last = ?, size = size + ?, updated = ? WHERE owner = ? AND id = ?",
-            (max(last, numbered[-1][0]), size, now, *key),
+        self.database.executemany(
+            "UPDATE threads SET last = MAX(last, ?), size = size + ?, updated = ? WHERE owner = ? AND id = ?",
+            grown,
         )
-        if any(ends(entry) for _, entry in numbered):
-            self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
-        else:
-            self.database.execute("UPDATE leases SET beat = ? WHERE owner = ? AND thread = ?", (now, *key))
+        self.database.executemany("DELETE FROM leases WHERE owner = ? AND thread = ?", over)
+        self.database.executemany(
+            "UPDATE leases SET beat = ? WHERE owner = ? AND thread = ?",
+            [(now, *key) for key in found if key not in over],
+        )
 
     def read(self, key: Key, after: int, until: int | None) -> list[Numbered]:
         found: list[Numbered] = []
@@ -161,11 +177,16 @@ class Threads:
         return [row.entry for line in found if (row := decoded(*line))]
 
     def delete(self, key: Key) -> bool:
+        found = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
-        gone = self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
+        self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
+        if found is None:
+            return False
         self.keys.discard(key)
-        return gone.rowcount > 0
+        self.owners[key[0]] -= 1
+        self.size -= found[0]
+        return True
 
     def shorten(self, key: Key) -> None:
         """The oldest runs go when a thread is over its size; the newest stays whatever it weighs."""
@@ -185,6 +206,7 @@ class Threads:
                 "DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
             )
             size -= weight
+            self.size -= weight
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
 
     def tidy(self, owner: str) -> None:
@@ -192,17 +214,13 @@ class Threads:
         if self.keep.days:
             since = self.clock() - self.keep.days * DAY
             self.forget(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
-        counted = self.database.execute("SELECT COUNT(*) FROM threads WHERE owner = ?", (owner,))
-        over = counted.fetchone()[0] - self.keep.threads
-        oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"
-        self.forget(self.database.execute(oldest, (owner, max(0, over))))
+        over = self.owners[owner] - self.keep.threads
+        if over > 0:
+            oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"
+            self.forget(self.database.execute(oldest, (owner, over)))
         oldest = "SELECT owner, id FROM idle ORDER BY updated LIMIT 1"
-        while self.size() > self.keep.bytes and self.forget(self.database.execute(oldest)):
+        while self.size > self.keep.bytes and self.forget(self.database.execute(oldest)):
             pass
-
-    def size(self) -> int:
-        (size,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
-        return int(size)
 
     def forget(self, found: Iterable[Key]) -> int:
         return sum(self.delete(key) for key in list(found))
@@ -217,7 +235,7 @@ class Threads:
             for entry in self.entries(key, run):
                 if not isinstance(entry, Posted):
                     opened.see(entry)
-            self.extend(key, list(enumerate([*opened.ends(), RESTARTED], last + 1)))
+            self.extend({key: list(enumerate([*opened.ends(), RESTARTED], last + 1))})
         return len(keys)
 
 

@@ -1,0 +1,60 @@
+"""Where threads are kept: whether it can be read and written, and how much is there."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from rightseat.config import Config
+from rightseat.doctor.line import Line, broken, good
+from rightseat.registry.keeping import SQLITE, data_folder, place
+from rightseat.stores.sqlite.schema import STEPS
+from rightseat.stores.sqlite.store import FILE
+
+ELSEWHERE = "name another folder in [store] path or RIGHTSEAT_DATA, or make room there"
+AWAY = "move the file away: a new one is made; or put back the copy beside it that ends with .bak"
+
+
+def store(config: Config) -> Line:
+    if config.store.kind != SQLITE:
+        return good("store", place(config))
+    folder = data_folder(config)
+    if problem := unwritable(folder):
+        return broken("store", f"{folder} cannot be written: {problem}", ELSEWHERE)
+    file = folder / FILE
+    if not file.is_file():
+        return good("store", f"{folder}: nothing is kept there yet")
+    try:
+        version, threads = read(file)
+    except sqlite3.Error as error:
+        return broken("store", f"{file} cannot be read: {error}", AWAY)
+    if version > len(STEPS):
+        newer = f"{file} was written by a newer rightseat: version {version}, this one knows {len(STEPS)}"
+        return broken("store", newer, "use that one, or name another folder in [store] path")
+    older = f" (serve brings it to {len(STEPS)}, and copies it before)" if version < len(STEPS) else ""
+    size = sum(one.stat().st_size for one in folder.glob(f"{FILE}*")) / 1e6
+    return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
+
+
+def unwritable(folder: Path) -> str | None:
+    """Why nothing can be written there; a folder that is not there yet is made where its parent is."""
+    there = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
+def read(file: Path) -> tuple[int, int]:
+    """Its version and how many threads it has. A server may be using it."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            return 0, 0
+        (threads,) = database.execute("SELECT COUNT(*) FROM threads").fetchone()
+        return version, threads

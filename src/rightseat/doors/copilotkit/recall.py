@@ -1,0 +1,87 @@
+"""A kept conversation as clients up to 1.10 load it again: an agent's state, and all that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from rightseat.door import Host
+from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
+from rightseat.doors.copilotkit.read import decoded
+from rightseat.doors.copilotkit.story import encoded
+from rightseat.events import CallResult
+from rightseat.journal import Entry, Posted
+from rightseat.turn import Owner
+
+encode = msgspec.json.Encoder().encode
+# The page writes its own instructions before every question.
+UNSEEN = ("system", "developer")
+Said = dict[str, Any]
+
+
+async def entries(owner: Owner, thread: str, host: Host) -> list[Entry]:
+    """All of a thread as it is now."""
+    found: list[Entry] = []
+    after = 0
+    while page := await host.threads.journal.read(owner, thread, after):
+        found += [entry for _, entry in page]
+        after = page[-1][0]
+    return found
+
+
+async def recalled(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
+    """LoadAgentStateResponse. Where the agent was never asked, there is no such thread for it."""
+    about = await host.threads.journal.find(owner, thread)
+    told = await entries(owner, thread, host) if about else []
+    mine = list(by(agent, told, about.assistant if about else ""))
+    return {
+        "threadId": thread,
+        "threadExists": bool(mine),
+        "state": encode(state_of(mine) or {}).decode(),
+        "messages": encode(list(shown(told)) if mine else []).decode(),
+    }
+
+
+def by(agent: str, told: list[Entry], first: str) -> Iterator[Entry]:
+    """The entries of the runs for which this agent was asked."""
+    asked = first
+    for entry in told:
+        if isinstance(entry, Posted):
+            asked = entry.assistant or first
+        if asked == agent:
+            yield entry
+
+
+def shown(told: list[Entry]) -> Iterator[Said]:
+    """Messages as this wire's client takes them: one for each text, call, result and picture."""
+    failed = {f"result-{e.id}": encoded(e) for e in told if isinstance(e, CallResult) and e.failed}
+    names: dict[str, str] = {}
+    for message in messages_of(told):
+        id, role = message["id"], message["role"]
+        if role == "tool":
+            call = message["toolCallId"]
+            result = failed.get(id, message.get("content") or "")
+            yield {"id": id, "result": result, "actionExecutionId": call, "actionName": names.get(call, "")}
+        elif role not in UNSEEN:
+            yield from spoken(message)
+            for call in message.get("toolCalls", ()):
+                names[call["id"]] = call["name"]
+                arguments = decoded(call["args"])
+                made = {"id": call["id"], "name": call["name"], "parentMessageId": id}
+                yield {**made, "arguments": arguments if isinstance(arguments, dict) else {}}
+
+
+def spoken(message: Said) -> Iterator[Said]:
+    content = message.get("content")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    for number, part in enumerate(parts):
+        own = {"id": f"{message['id']}-{number}" if number else message["id"], "role": message["role"]}
+        match part:
+            case {"type": "text", "text": str(text)} if text:
+                yield {**own, "content": text}
+            case {"type": "image", "source": {"type": "data", "value": data, "mimeType": str(media)}}:
+                yield {**own, "format": media.removeprefix("image/"), "bytes": data}
+            case _:
+                pass

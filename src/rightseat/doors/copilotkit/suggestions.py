@@ -1,0 +1,33 @@
+"""What could be asked first, as CopilotKit's clients take it: a call of the tool that they ask with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from rightseat.door import Host
+from rightseat.events import CallArgs, CallEnd, CallStart, Event, RunFinished, RunStarted
+from rightseat.turn import Turn
+
+TOOL = "copilotkitSuggest"
+CALL = "call_suggestions"
+TITLE = 40
+
+
+def prepared(turn: Turn, host: Host) -> AsyncIterator[Event] | None:
+    """The assistant's own questions, where nothing has been said yet; later the model makes better ones."""
+    about = host.assistants.get(turn.assistant or "")
+    questions = about.suggestions if about else ()
+    asked = [message for message in turn.messages if message.role == "user"]
+    known = any(tool.name == TOOL for tool in turn.tools)
+    return told(turn, questions) if questions and known and len(asked) <= 1 else None
+
+
+async def told(turn: Turn, questions: tuple[str, ...]) -> AsyncIterator[Event]:
+    suggestions = [{"title": question[:TITLE], "message": question} for question in questions[:5]]
+    yield RunStarted(turn.thread, turn.run)
+    yield CallStart(CALL, TOOL, "", True)
+    yield CallArgs(CALL, msgspec.json.encode({"suggestions": suggestions}).decode())
+    yield CallEnd(CALL)
+    yield RunFinished("calls", None, (CALL,))

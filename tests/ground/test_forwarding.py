@@ -1,0 +1,63 @@
+"""Which headers go on to agents and tools."""
+
+import pytest
+
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings
+from rightseat.forwarding import Forwarding, over
+from rightseat.secret import Secret
+
+SENT = {
+    "authorization": "Bearer person",
+    "x-tenant": "acme",
+    "x-api-key": "theirs",
+    "cookie": "session=1",
+    "host": "example.com",
+    "content-type": "application/json",
+    "x-forwarded-for": "10.0.0.1",
+    "x-forwarded-anything": "1",
+    "x-real-ip": "10.0.0.1",
+    "x-request-id": "1",
+    "x-amzn-trace-id": "1",
+    "x-amz-cf-id": "1",
+    "x-vercel-id": "1",
+    "x-copilotcloud-public-api-key": "ck_1",
+}
+
+
+def test_the_persons_own_go_on_and_the_ways_do_not() -> None:
+    passed = Forwarding().passed(SENT)
+    assert passed == {"authorization": "Bearer person", "x-tenant": "acme", "x-api-key": "theirs"}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "passed"),
+    [
+        ((), set()),
+        (("",), set()),
+        (("Cookie", "X-Tenant"), {"cookie", "x-tenant"}),
+        (("x-t*",), {"x-tenant"}),
+        # What is named is meant.
+        (("x-real-ip", "x-f*"), {"x-real-ip"}),
+        (("*",), {"authorization", "x-tenant", "x-api-key", "cookie", "host", "content-type"}),
+    ],
+)
+def test_the_rule_is_the_operators(allowed: tuple[str, ...], passed: set[str]) -> None:
+    assert set(Forwarding(allowed).passed(SENT)) == passed
+
+
+@pytest.mark.parametrize("carrier", ["authorization", "x-api-key", "x-copilotcloud-public-api-key"])
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", ""])
+def test_a_key_of_ours_never_does(carrier: str, scheme: str) -> None:
+    auth = Authenticator(AuthSettings(keys={"ada": Secret("canary")}, proxy_header="X-User"))
+    headers = {carrier: f"{scheme}canary", "x-user": "ada", "x-tenant": "acme"}
+    everything = Forwarding(("*", carrier, "x-user"))
+    assert everything.passed(headers, auth.own(headers)) == {"x-tenant": "acme"}
+    other = {carrier: f"{scheme}not-ours"}
+    assert everything.passed(other, auth.own(other)) == other
+
+
+def test_what_the_server_sets_wins() -> None:
+    ours = {"Authorization": "Bearer service", "X-Ours": "1"}
+    theirs = {"authorization": "Bearer person", "x-tenant": "acme"}
+    assert over(ours, theirs) == {"authorization": "Bearer service", "x-ours": "1", "x-tenant": "acme"}

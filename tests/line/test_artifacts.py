@@ -1,0 +1,79 @@
+"""What tools bring beside words, for doors that show it and for those that have only text."""
+
+import base64
+
+import pytest
+
+from rightseat.artifacts import ANYONE, fetched, presented
+from rightseat.events import Artifact, Event, TextDelta
+from rightseat.stores.memory import Memory
+from rightseat.turn import Turn
+
+TEXT = Turn(messages=(), shows_artifacts=False, base="https://seat.example")
+DRAWS = Turn(messages=(), base="https://seat.example")
+
+
+def file(name: str, data: bytes, media: str = "text/plain") -> Artifact:
+    content = {"media_type": media, "size": len(data), "data": base64.b64encode(data).decode()}
+    return Artifact("a", "file", name, content)
+
+
+def words(events: object) -> str:
+    assert isinstance(events, list)
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+async def test_a_link_leads_to_the_file_and_a_guess_does_not() -> None:
+    store = Memory()
+    said = words(await presented(file("a [b](c).txt", b"hi"), TEXT, store))
+    assert said.startswith("[a \\[b\\]\\(c\\).txt](https://seat.example/files/file_")
+    ticket = said.split("/")[-2]
+    found = await fetched(store, ticket)
+    assert found is not None
+    assert (found.name, found.media_type, found.data) == ("a [b](c).txt", "text/plain", b"hi")
+    assert await fetched(store, "file_" + "0" * 32) is None
+    # Whatever else is kept for anyone is no file.
+    await store.remember(ANYONE, {"call_1": "secret"})
+    assert await fetched(store, "call_1") is None
+
+
+async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
+    for size, along in ((10, True), (1 << 20, False)):
+        [event] = await presented(file("f", bytes(size)), DRAWS, Memory())
+        assert isinstance(event, Artifact)
+        assert ("data" in event.content) is along
+        assert event.content["url"].startswith("https://seat.example/files/file_")
+
+
+@pytest.mark.parametrize("content", [None, "text", {"data": "not base64!"}, {"data": 7}])
+async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
+    odd = Artifact("a", "file", "x", content)
+    assert await presented(odd, DRAWS, Memory()) == [odd]
+    assert await presented(odd, TEXT, Memory()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([{"a": 1, "b": "x|y"}, {"b": None}], "T\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y |\n|  |  |"),
+        ([], ""),
+        ([1, 2], ""),
+        ("no table", ""),
+        ([{"a": "line\nbreak " + "z" * 100}], "T\n\n| a |\n| --- |\n| line break " + "z" * 68 + "… |"),
+    ],
+)
+async def test_a_table_in_words(content: object, said: str) -> None:
+    assert words(list(await presented(Artifact("t", "table", "T", content), TEXT, Memory()))) == said
+
+
+async def test_a_long_table_says_how_long_it_is() -> None:
+    rows = [{"n": number} for number in range(50)]
+    said = words(list(await presented(Artifact("t", "table", "", rows), TEXT, Memory())))
+    assert said.count("\n| ") == 21
+    assert said.endswith("(20 of 50 rows)")
+
+
+async def test_whoever_draws_gets_it_as_it_is() -> None:
+    table: Event = Artifact("t", "table", "T", [{"a": 1}])
+    assert isinstance(table, Artifact)
+    assert await presented(table, DRAWS, Memory()) == [table]
