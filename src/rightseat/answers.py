@@ -25,6 +25,11 @@ NO = frozenset((
     "不", "不是", "不要", "不行", "不可以", "不同意", "否", "拒绝", "取消", "停止", "别",
 ))
 # fmt: on
+GIVE_UP = frozenset(("cancel", "never mind", "nevermind", "forget it", "取消", "算了", "不用了"))
+
+
+class GivenUp(Exception):
+    """The person does not want to answer."""
 
 
 class Unfit(Exception):
@@ -33,12 +38,16 @@ class Unfit(Exception):
 
 def consent(text: str) -> bool | None:
     """Yes, no, or neither. Only listed words count: an approval is never a matter of interpretation."""
-    word = text.strip().strip(".!。！ ").lower()
+    word = bare(text)
     return True if word in YES else False if word in NO else None
 
 
+def bare(text: str) -> str:
+    return text.strip().strip(".!。！ ").lower()
+
+
 async def fit(ask: Ask, answer: Answer, model: Model) -> Any:
-    """The answer as a value of the question's schema, or Unfit."""
+    """The answer as a value of the question's schema, or Unfit, or GivenUp."""
     value = answer.payload if answer.text is None else await read(ask, answer.text, model)
     if ask.kind == "confirm" and isinstance(value, bool):
         value = {"approved": value}
@@ -52,25 +61,62 @@ async def read(ask: Ask, text: str, model: Model) -> Any:
     """Text as a value: simple values by rule, JSON as JSON, and only a real form by the model."""
     if ask.kind == "confirm":
         return consent(text)
+    if ask.kind == "form" and gives_up(ask.schema, text):
+        raise GivenUp
     simple = plain(ask.schema, text)
     if simple is not None:
         return simple
-    properties = ask.schema.get("properties") or {}
+    properties = fields(ask.schema)
     if len(properties) == 1:
         (name, schema), *_ = properties.items()
-        only = plain(schema, text) if isinstance(schema, dict) else None
-        if only is not None:
+        if (only := plain(schema, text)) is not None:
             return {name: only}
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
         # An object was meant as the answer, right or wrong; a bare number may just be words.
         if isinstance(value, dict) or checker(ask.schema).problem(value) is None:
             return value
+    return by_name(properties, text) or await understood(ask, text, model)
+
+
+async def understood(ask: Ask, text: str, model: Model) -> Any:
+    """What the model makes of it. It may leave out what is not said: else it would have to invent it."""
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
+    optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
-        return await structured(model, question, ask.schema)
+        value = await structured(model, question, optional)
     except RightseatError:
         raise Unfit("the answer could not be read; please give each value by name") from None
+    missing = [name for name in ask.schema.get("required") or () if name not in value]
+    if missing:
+        raise Unfit(f"the answer does not say {', '.join(missing)}; please give each value by name")
+    return value
+
+
+def fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = schema.get("properties") or {}
+    return {name: field for name, field in found.items() if isinstance(field, dict)}
+
+
+def gives_up(schema: dict[str, Any], text: str) -> bool:
+    """Whether it is a word for that, and none of the values to choose from."""
+    forms = (schema, *fields(schema).values())
+    offered = {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
+    return bare(text) in GIVE_UP - offered
+
+
+def by_name(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] | None:
+    """`name: value` in lines or between commas, where the answer is nothing else."""
+    lines = text.strip().splitlines()
+    found: dict[str, Any] = {}
+    for part in lines if len(lines) > 1 else re.split("[,;，；]", text):
+        name, mark, said = re.sub("[=：]", ":", part, count=1).partition(":")
+        name = name.strip(" -*`\"'")
+        value = plain(properties[name], said) if mark and name in properties else None
+        if value is None:
+            return None
+        found[name] = value
+    return found
 
 
 def plain(schema: dict[str, Any], text: str) -> Any:

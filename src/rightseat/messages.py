@@ -18,6 +18,8 @@ class Image(Struct, frozen=True, tag=True):
 
     url: str
     detail: str | None = None
+    name: str | None = None
+    """Of the file that it was, where the client says it."""
 
 
 class File(Struct, frozen=True, tag=True):
@@ -27,6 +29,8 @@ class File(Struct, frozen=True, tag=True):
     media_type: str | None = None
     data: str | None = None
     file_id: str | None = None
+    read: bool = False
+    """What it says stands in the conversation already: a model is told its name, and tools get it."""
 
 
 Part = Text | Image | File

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
+from urllib.parse import quote
 
 import msgspec
 
+from rightseat.artifacts import fetched
+from rightseat.continuation import Store
 from rightseat.door import Door, Request, Route, retry_header, whole
-from rightseat.errors import RightseatError
+from rightseat.errors import NotFound, RightseatError
 from rightseat.metrics import CONTENT_TYPE, Meters
 from rightseat.pump import Reply
 
@@ -22,6 +26,8 @@ class Running(Protocol):
     def ready(self) -> bool: ...
     @property
     def meters(self) -> Meters: ...
+    @property
+    def store(self) -> Store: ...
 
 
 def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics: str = "key") -> Door:
@@ -45,11 +51,39 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
         async for part in whole(200, runtime().meters.text(), kind=CONTENT_TYPE):
             yield part
 
+    async def file(request: Request, host: object) -> Reply:
+        found = await fetched(runtime().store, request.params["ticket"])
+        if found is None:
+            reply = refuse(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
+        else:
+            reply = whole(200, found.data, *download(found.name), kind=media(found.media_type))
+        async for part in reply:
+            yield part
+
     pages = {"/": index, "/health": health, "/ready": readiness}
     routes = [Route("GET", path, page, open=True) for path, page in pages.items()]
+    # Whoever has been given the link: a browser that follows it brings no key.
+    routes.append(Route("GET", "/files/{ticket}/{name}", file, open=True, summary="A file of an answer"))
     if metrics != "off":
         routes.append(Route("GET", "/metrics", numbers, open=metrics == "open"))
     return Door("operations", tuple(routes), refuse, lambda base: f"curl {base}/health")
+
+
+def media(given: str) -> bytes:
+    """What the file says it is, unless that could end a header."""
+    return (
+        given.encode() if re.fullmatch(r"[\w.+-]+/[\w.+-]+", given, re.ASCII) else b"application/octet-stream"
+    )
+
+
+def download(name: str) -> tuple[tuple[bytes, bytes], ...]:
+    """To be saved and never shown as a page of ours, whatever is in it."""
+    return (
+        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
+        (b"content-security-policy", b"sandbox; default-src 'none'"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"private, no-store"),
+    )
 
 
 def refuse(error: RightseatError) -> Reply:

@@ -7,6 +7,8 @@ do and about as much as talk does. So the question is read after each descriptio
 
 from __future__ import annotations
 
+from itertools import islice, takewhile
+
 from rightseat.messages import said
 from rightseat.models.llamacpp import sessions
 from rightseat.models.llamacpp.likelihood import NEVER
@@ -38,7 +40,10 @@ async def chosen(server: Server, prompt: Prompt) -> ToolChoice:
         return ToolChoice("none")
     if last.role != "user" or not last.text.strip():
         return prompt.tool_choice
-    gains = await _gains(server, " " + last.text.strip(), tools)
+    tokens = await _tokens(server, " " + last.text.strip())
+    if not tokens:
+        return prompt.tool_choice
+    gains = await _gains(server, tokens, tools)
     best = max(tools, key=lambda tool: gains[tool.name])
     least = LEAST_GAIN if best.description else LEAST_UNDESCRIBED
     if gains[best.name] < least and not prompt.must:
@@ -46,10 +51,16 @@ async def chosen(server: Server, prompt: Prompt) -> ToolChoice:
     return ToolChoice("named", best.name)
 
 
-async def _gains(server: Server, question: str, tools: tuple[ToolSpec, ...]) -> dict[str, float]:
+async def _tokens(server: Server, question: str) -> list[int]:
+    """Of the question's beginning, up to one that is only a part of a character: the engine fails on it in a
+    grammar. Small models have such tokens for Chinese. None at all where nothing is left to judge."""
+    pieces = await (await server.client()).pieces(question, special=False)
+    whole = list(islice(takewhile(lambda one: isinstance(one.piece, str), pieces), LONGEST_QUESTION))
+    return [one.id for one in whole] if any(str(one.piece).strip() for one in whole) else []
+
+
+async def _gains(server: Server, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
     """Of each tool, how much likelier its description makes the question than talk does."""
-    tokens = await (await server.client()).tokenize(question, special=False)
-    tokens = tokens[:LONGEST_QUESTION]
     talk = await _likelihood(server, _TALK, tokens)
     return {tool.name: await _likelihood(server, _described(tool), tokens) - talk for tool in tools}
 

@@ -81,6 +81,8 @@ class Voice(Struct, frozen=True):
 class Llama:
     """`known` is asked once the server is up: an attached one tells its template itself."""
 
+    text_only = True
+
     def __init__(
         self,
         name: str,

@@ -36,7 +36,9 @@ class Signatures(Hermes):
 
     def plan(self, ask: Ask) -> Plan:
         plan = super().plan(ask)
-        return replace(plan, adapted=True) if ask.tools else plan
+        # A choice among names is what the adapter was taught too; other values are the base model's.
+        chooses = "enum" in (ask.prompt.output_schema or ())
+        return replace(plan, adapted=True) if ask.tools or chooses else plan
 
     def told(self, ask: Ask) -> str:
         tools = "\n".join(map(signature, ask.tools))
