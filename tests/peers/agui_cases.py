@@ -121,7 +121,7 @@ ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswe
 OTHERS = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
 ACTING = ("both", "approved", "flow", "twins")
 """What happens at the server must happen once, so these run in one mode only."""
-KEPT = ("reload", "reload_failed", "reload_asked", "stop")
+KEPT = ("reload", "reload_failed", "reload_asked", "older", "older_twins", "stop")
 MODES = ("kept", "single")
 QUIET = tuple(name for name in MESSAGES if name not in ACTING)
 CASES = (

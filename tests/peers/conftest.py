@@ -1,11 +1,12 @@
 """What each real client saw, once per client and session."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
+import pytest_asyncio
 
-from tests.peers import rig
+from tests.peers import browser, rig
 from tests.peers.install import InstallError, install
 from tests.peers.openai_cases import MODES, NODE, PYTHON, Peer, cases
 
@@ -49,3 +50,15 @@ def once(request: pytest.FixtureRequest, watch: Watch) -> Peer:
 @pytest.fixture(params=MODES)
 def peer(request: pytest.FixtureRequest, once: Peer) -> Peer:
     return Peer(once.name, once.seen, request.param)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium(driven: Callable[[str, str], None]) -> AsyncIterator[browser.Chromium]:
+    """A browser for a module whose tests share one loop: `pytest.mark.asyncio(loop_scope="module")`."""
+    try:
+        browser.ready()
+    except InstallError as error:
+        pytest.skip(f"could not install chromium: {error}")
+    async with browser.started() as found:
+        driven("chromium", found.version)
+        yield found

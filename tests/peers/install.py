@@ -13,15 +13,24 @@ import sys
 import time
 import venv
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 HERE = Path(__file__).resolve().parent
 PLACE = HERE.parent.parent / ".peers"
 # Large, and no test drives them.
-ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example"}
+ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example", "copilotkit-runtime", "copilotkit-runtime-gql"}
 TRIES = 3
+# Each waits for the network about as long as it unpacks.
+AT_ONCE = 3
 COULD_NOT_INSTALL = 3
+# What the system calls it; the first is the smallest that can be installed.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+one_apt = Lock()
 
 
 class InstallError(Exception):
@@ -29,14 +38,19 @@ class InstallError(Exception):
 
 
 def main(names: Sequence[str]) -> int:
-    failed = False
-    for name in names or [name for name in known() if name not in ONLY_WHEN_NAMED]:
-        try:
-            install(name)
-        except InstallError as error:
-            print(f"could not install {name}: {error}", file=sys.stderr)
-            failed = True
-    return COULD_NOT_INSTALL if failed else 0
+    wanted = names or [name for name in known() if name not in ONLY_WHEN_NAMED]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        done = list(pool.map(installed, wanted))
+    return 0 if all(done) else COULD_NOT_INSTALL
+
+
+def installed(name: str) -> bool:
+    try:
+        install(name)
+    except InstallError as error:
+        print(f"could not install {name}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def known() -> list[str]:
@@ -54,6 +68,8 @@ def install(name: str) -> None:
     lock = lock_of(HERE / name)
     if lock is None:
         raise InstallError(f"no such peer (known: {', '.join(known())})")
+    if name == "playwright":
+        need_chromium()
     target = PLACE / name
     stamp = target / ".stamp"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
@@ -86,13 +102,24 @@ def install_npm(lock: Path, target: Path) -> None:
 
 
 def need_npm() -> None:
-    if shutil.which("npm") and shutil.which("node"):
-        return
-    if shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
-        retry(("apt-get", "update", "-qq"))
-        retry(("apt-get", "install", "-y", "-qq", "nodejs", "npm"))
+    if not (shutil.which("npm") and shutil.which("node")):
+        apt("nodejs", "npm")
     if not (shutil.which("npm") and shutil.which("node")):
         raise InstallError("node and npm are missing; install Node.js and run again")
+
+
+def need_chromium() -> None:
+    if not any(map(shutil.which, CHROMIUM)):
+        apt(CHROMIUM[0])
+    if not any(map(shutil.which, CHROMIUM)):
+        raise InstallError(f"none of {', '.join(CHROMIUM)} is there; install Chromium and run again")
+
+
+def apt(*packages: str) -> None:
+    if shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        with one_apt:
+            retry(("apt-get", "update", "-qq"))
+            retry(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages))
 
 
 def retry(command: Sequence[str], cwd: Path | None = None) -> None:

@@ -148,7 +148,7 @@ def test_approval(seen: Seen) -> None:
 
 def test_flow_shows_steps_and_state_around_its_question(seen: Seen) -> None:
     asked, answered = seen.turns("flow")
-    assert kinds(asked)[4:] == ["STEP_STARTED", "STATE_SNAPSHOT", "STEP_FINISHED", "RUN_FINISHED"]
+    assert kinds(asked)[4:] == ["STEP_STARTED", "STATE_SNAPSHOT", "STEP_FINISHED", "CUSTOM", "RUN_FINISHED"]
     assert asked["state"] == {"planned": "trip flow"}
     assert interrupts(asked)[0]["message"] == "Which city?"
     assert kinds(answered)[1:4] == ["STEP_STARTED", "STEP_FINISHED", "TOOL_CALL_RESULT"]

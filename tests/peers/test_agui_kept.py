@@ -79,6 +79,27 @@ def test_a_question_can_be_answered_after_a_reload(seen: Seen, mode: str) -> Non
     assert seen.booked("book reload_asked") == len(MODES)
 
 
+def test_a_client_that_knows_no_outcome_is_asked_too(seen: Seen, mode: str) -> None:
+    asked, answered = seen.turns("older", mode)
+    clean([asked, answered])
+    (question,) = asked["finished"]["interrupts"]
+    assert asked["question"] == question
+    assert question["message"] == 'Allow book with {"seat":"book older"}?'
+    assert answered["messages"][-1] == ["assistant", "Booked book older."]
+    assert seen.booked("book older") == len(MODES)
+
+
+def test_of_two_questions_such_a_client_answers_the_one_it_was_shown(seen: Seen, mode: str) -> None:
+    asked, first, second = seen.turns("older_twins", mode)
+    clean([asked, first, second])
+    open_ = asked["finished"]["interrupts"]
+    assert (len(open_), asked["question"]) == (2, open_[0])
+    assert [item["id"] for item in first["finished"]["interrupts"]] == [open_[1]["id"]]
+    assert first["question"]["id"] == open_[1]["id"]
+    assert [told[1] for told in second["messages"] if told[0] == "tool"] == ["Bought: Oslo.", "Bought: Rome."]
+    assert (second["finished"]["outcome"], second["question"]) == ("success", None)
+
+
 def test_stop_and_a_busy_thread(seen: Seen, mode: str) -> None:
     stopped, busy, after = seen.turns("stop", mode)
     clean([stopped])
@@ -86,5 +107,7 @@ def test_stop_and_a_busy_thread(seen: Seen, mode: str) -> None:
     assert after["again"]["stopped"] is False
     assert (stopped["error"], stopped["finished"]["outcome"]) == (None, "cancelled")
     assert stopped["messages"][-1][0] == "assistant"
+    # By the status CopilotKit's client knows that the thread is locked; this one shows the words.
     assert busy["failed"]["status"] == 409
-    assert "Thread already running" in busy["threw"]
+    words = '"message":"Thread already running. Wait for its answer or stop it.","code":"conflict"}'
+    assert busy["threw"] == f'HTTP 409: {{"error":"Thread already running",{words}'

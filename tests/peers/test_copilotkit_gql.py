@@ -141,7 +141,7 @@ REFUSED = {
 }
 OTHERS = (
     *("failing_tool", "wrong_json", "disabled", "denied", "nasty", "kinds", "agents"),
-    *("leave", "leave_waiting"),
+    *("reload", "leave", "leave_waiting"),
 )
 CASES = tuple(f"{name} stream" for name in (*SHOWN, *ENDED, *REFUSED, *OTHERS))
 
@@ -258,6 +258,13 @@ def test_agents_and_their_state(seen: Seen) -> None:
     assert {"default", "mirror"} <= {agent["name"] for agent in turn["agents"]}
     assert turn["state"]["threadExists"] is False
     assert turn["missing"] == ["AGENT_NOT_FOUND"]
+
+
+def test_a_reload_shows_the_conversation(seen: Seen) -> None:
+    *turns, loaded = seen.turns("reload")
+    assert loaded["state"]["threadExists"] is True
+    assert loaded["messages"] == turns[-1]["messages"]
+    assert len(loaded["messages"]) == 9
 
 
 @pytest.mark.parametrize("case", ["leave", "leave_waiting"])

@@ -108,13 +108,16 @@ class Talk {
   }
 
   async run(parameters = {}) {
-    const told = { events: [], ready: [], error: null, failed: null, finished: null, custom: [] };
+    const told = { events: [], ready: [], error: null, failed: null, finished: null, custom: [], question: null };
     const subscriber = {
       onEvent: ({ event }) => void told.events.push(event.type),
       onToolCallEndEvent: ({ toolCallName, toolCallArgs }) => void told.ready.push([toolCallName, toolCallArgs]),
       onRunErrorEvent: ({ event }) => void (told.error = { message: event.message, code: event.code }),
       onRunFailed: ({ error }) => void (told.failed = { message: error.message, status: error.status ?? null }),
-      onCustomEvent: ({ event }) => void told.custom.push(event.name),
+      onCustomEvent: ({ event }) => {
+        told.custom.push(event.name);
+        if (event.name === "on_interrupt") told.question = event.value;
+      },
       onRunFinishedEvent: ({ event, outcome, result, pendingToolCallIds, interrupts }) =>
         void (told.finished = { outcome, result, pending: pendingToolCallIds, interrupts, usage: event.usage }),
     };
@@ -265,6 +268,23 @@ async function reload_asked(talk) {
   await talk.answer(yes);
 }
 
+// A client of before 1.0, such as CopilotKit's 1.50.1: it knows no outcome, is shown the CUSTOM event, and answers
+// by a command that does not say what it answers.
+async function older(talk) {
+  await say("book {0}")(talk);
+  talk.agent.pendingInterrupts = [];
+  await talk.run({ forwardedProps: { command: { resume: { approved: true } } } });
+}
+
+// Of two questions it is shown one, and asked the other when that one is answered.
+async function older_twins(talk) {
+  await say("twins {0}")(talk);
+  for (const resume of ["Oslo", "Rome"]) {
+    talk.agent.pendingInterrupts = [];
+    await talk.run({ forwardedProps: { command: { resume } } });
+  }
+}
+
 // Stop once the client has heard something; another run on the busy thread is refused meanwhile.
 async function stop(talk) {
   let first;
@@ -286,6 +306,8 @@ const CASES = {
   reload,
   reload_failed,
   reload_asked,
+  older,
+  older_twins,
   stop,
   text: say("hello"),
   paced: say("slowly"),

@@ -15,6 +15,7 @@ const {
   filterAdjacentAgentStateMessages,
   filterAgentStateMessages,
   ImageMessage,
+  loadMessagesFromJsonRepresentation,
   ResultMessage,
   TextMessage,
 } = createRequire(import.meta.url)("@copilotkit/runtime-client-gql");
@@ -230,6 +231,15 @@ async function agents(talk) {
   talk.turns.push({ agents: data.availableAgents.agents, state: found.data.loadAgentState, missing: codes });
 }
 
+// Another window on the same thread, as the hook loads it.
+async function reload(talk) {
+  await say("sum")(talk);
+  await say("where am i", { handlers: OSLO })(talk);
+  const found = await talk.client.loadAgentState({ threadId: talk.thread, agentName: "default" }).toPromise();
+  const { messages, ...state } = found.data.loadAgentState;
+  talk.turns.push({ state, messages: loadMessagesFromJsonRepresentation(JSON.parse(messages)).map(shown) });
+}
+
 const CASES = {
   text: say("hello"),
   paced: say("slowly"),
@@ -273,6 +283,7 @@ const CASES = {
   },
   kinds,
   agents,
+  reload,
   leave: leave("go", (response) => response.messages.some((message) => message.content?.length)),
   leave_waiting: leave("wait", () => true),
 };

@@ -1,0 +1,162 @@
+"""AG-UI's own models (ag-ui-protocol): every event of every run fits them and comes out as it went in."""
+
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.events import (
+    Artifact,
+    Citations,
+    Custom,
+    Event,
+    Interrupt,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFinished,
+    StateDelta,
+    StateSnapshot,
+    StepStart,
+    Suggestions,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    Usage,
+)
+from rightseat.registry import model as named
+from rightseat.turn import Turn
+from tests.doors.copilotkit.agui import EMPTY, asked, given
+from tests.kit.client import Client
+from tests.kit.house import House, house
+from tests.peers.install import InstallError, install
+from tests.peers.plant import TOOLS
+from tests.peers.rig import HERE, command
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+NAME = "ag-ui-protocol"
+SCRIPT = f"scripted:{HERE / 'script.json'}"
+Ask = Callable[..., dict[str, Any]]
+WHAT = {"type": "object", "properties": {}}
+PAGE = [{"name": name, "description": name, "parameters": WHAT} for name in ("locate", "clock")]
+# What the script answers to: each is a run of its own shape.
+WORDS = (
+    *("hello", "sum", "where am i", "pair", "both x", "question", "book x", "trip x", "twins x", "stroll"),
+    *("object", "void", "wrong type", "wrong json", "wrong client", "unknown", "stumble", "long", "cut held"),
+    *("cut shown", "refuse", "think", "break", "silent"),
+)
+EVERY = {
+    *("RunStartedEvent", "RunFinishedEvent", "RunErrorEvent", "CustomEvent"),
+    *("TextMessageStartEvent", "TextMessageContentEvent", "TextMessageEndEvent"),
+    *("ToolCallStartEvent", "ToolCallArgsEvent", "ToolCallEndEvent", "ToolCallResultEvent"),
+    *("StateSnapshotEvent", "StateDeltaEvent", "StepStartedEvent", "StepFinishedEvent"),
+    *("ReasoningStartEvent", "ReasoningMessageStartEvent", "ReasoningMessageContentEvent"),
+    *("ReasoningMessageEndEvent", "ReasoningEndEvent"),
+}
+
+
+@pytest.fixture(scope="module")
+def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
+    try:
+        install(NAME)
+    except InstallError as error:
+        pytest.skip(f"could not install {NAME}: {error}")
+    kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
+    with subprocess.Popen(
+        command(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        driven(NAME, json.loads(child.stdout.readline())["version"])
+
+        def told(do: str, **more: Any) -> dict[str, Any]:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(json.dumps({"do": do, **more}) + "\n")
+            child.stdin.flush()
+            found: dict[str, Any] = json.loads(child.stdout.readline())
+            return found
+
+        yield told
+        child.stdin.close()
+
+
+async def frames(server: House, target: str, body: dict[str, Any]) -> list[Any]:
+    async with Client(server.url) as client:
+        await client.post(target, body)
+        assert (await client.head()).status == 200
+        return [frame.json async for frame in client.frames() if frame.data]
+
+
+def judged(ask: Ask, found: list[Any]) -> set[str]:
+    kinds = set()
+    assert found
+    for data in found:
+        verdict = ask("frame", data=data)
+        assert verdict["error"] is None, data
+        kinds.add(verdict["kind"])
+    return kinds
+
+
+async def everything(turn: Turn) -> AsyncIterator[Event]:
+    yield ReasoningStart("r")
+    yield ReasoningDelta("r", "Hm.")
+    yield ReasoningEnd("r")
+    yield StepStart("left open")
+    yield StateSnapshot({"a": [1, None, "汉字"]})
+    yield StateDelta([{"op": "replace", "path": "/a/0", "value": None}])
+    yield TextStart("m")
+    yield TextDelta("m", "\r\ndata: x\u2028")
+    yield TextEnd("m")
+    yield Artifact("a1", "table", "Prices", [{"price": 1.5}])
+    yield Citations([{"title": "A page", "url": "https://example.com/a"}])
+    yield Suggestions(("more?",))
+    yield Custom("mine", {"deep": [None]})
+    yield Interrupt("ask_1", "form", "Which?", {"type": "object"}, "c1", 1_800_000_000.0)
+    yield Interrupt("ask_2", "ask", "And?", {"type": "string"})
+    yield RunFinished("interrupt", Usage(3, 4, 1))
+
+
+async def test_every_run_of_the_script(ask: Ask) -> None:
+    seen: set[str] = set()
+    async with house(Runtime(model=named(SCRIPT), tools=TOOLS, agents={"every": everything})) as server:
+        for words in WORDS:
+            body = given(words, thread=f"t-{words}", tools=PAGE)
+            seen |= judged(ask, await frames(server, "/agui/default", {**body, "threadId": f"a-{words}"}))
+            seen |= judged(ask, await frames(server, "/copilotkit/agent/default/run", body))
+            seen |= judged(ask, await frames(server, "/copilotkit/agent/default/connect", body))
+        seen |= judged(ask, await frames(server, "/agui/every", given("hi")))
+    assert seen == EVERY
+
+
+async def test_an_export_is_events_too(ask: Ask) -> None:
+    async with house(Runtime(model=named(SCRIPT), tools=TOOLS)) as server:
+        for words in ("break", "book x", "hello", "break"):
+            await frames(server, "/copilotkit/agent/default/run", given(words, run=words))
+        _, thread = await asked(server, "/copilotkit/threads/t/events", method="GET")
+    assert "RunFinishedEvent" in judged(ask, thread["events"])
+    assert [event["type"] for event in thread["events"]].count("RUN_STARTED") == 4
+    # A failure that another run followed is no error: older clients take nothing after one.
+    ends = [event.get("outcome", {}).get("type", "error") for event in thread["events"] if ended(event)]
+    assert ends == ["cancelled", "interrupt", "success", "error"]
+
+
+def ended(event: dict[str, Any]) -> bool:
+    return event["type"] in ("RUN_FINISHED", "RUN_ERROR")
+
+
+async def test_what_its_models_send_is_answered(ask: Ask) -> None:
+    async with house(Runtime(model=named(SCRIPT))) as server:
+        for target in ("/agui/default", "/copilotkit/agent/default/run"):
+            found = await frames(server, target, ask("request", thread=target))
+            assert found[-1]["type"] == "RUN_FINISHED"
+
+
+def test_the_judge_can_say_no(ask: Ask) -> None:
+    assert ask("frame", data={"type": "TEXT_MESSAGE_START", "messageId": "m", **EMPTY})["error"]
+    assert ask("frame", data={"type": "NO_SUCH_EVENT"})["error"]
+    assert ask("frame", data={"type": "RUN_FINISHED", "threadId": "t"})["error"]

@@ -1,0 +1,53 @@
+"""What stands below CopilotKit's React components (`@copilotkit/core`, newest), by each of its transports."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.kit.chunks import Json
+from tests.peers.rig import Seen
+
+MODES = ("single", "rest", "auto")
+CASES = tuple(
+    f"{name} {mode}" for name in ("talk", "question", "threads", "busy", "reload") for mode in MODES
+)
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.parametrize("mode", MODES)]
+SUM = [["user", "sum"], ["assistant", "Let me see."], ["tool", "5"], ["assistant", "That makes 5."]]
+WORDS = '"message":"Thread already running. Wait for its answer or stop it.","code":"conflict"}'
+
+
+@pytest.fixture
+def told(watch: Callable[[str, tuple[str, ...]], Seen], mode: str) -> Callable[[str], Json]:
+    seen = watch("copilotkit-core", CASES)
+    return lambda case: seen.cases[f"{case} {mode}"]
+
+
+def test_a_talk(told: Callable[[str], Json], mode: str) -> None:
+    found = told("talk")
+    assert found["messages"] == SUM
+    assert found["endpoints"] == {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False}
+    assert found["errors"] == []
+
+
+def test_a_question_and_its_answer(told: Callable[[str], Json], mode: str) -> None:
+    found = told("question")
+    assert found["asked"] == f'Allow book with {{"seat":"book core {mode}"}}?'
+    assert found["messages"][-1] == ["assistant", f"Booked book core {mode}."]
+    assert (found["custom"], found["errors"]) == (["on_interrupt"], [])
+
+
+def test_threads_are_listed_renamed_archived_and_deleted(told: Callable[[str], Json], mode: str) -> None:
+    found = told("threads")
+    assert (found["listed"], found["renamed"], found["left"]) == (2, "renamed", 0)
+    assert (found["error"], found["errors"]) == (None, [])
+
+
+def test_a_busy_thread_is_said_to_be(told: Callable[[str], Json], mode: str) -> None:
+    found = told("busy")
+    assert found["messages"] == [["user", "slowly"], ["assistant", "Three slow words."]]
+    assert found["errors"][0][1] == f'HTTP 409: {{"error":"Thread already running",{WORDS}'
+
+
+def test_a_reload(told: Callable[[str], Json], mode: str) -> None:
+    found = told("reload")
+    assert (found["messages"], found["errors"]) == (SUM, [])

@@ -1,0 +1,105 @@
+"""Real ECharts draws every option that we write: it says nothing against it, and each number has a mark."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rightseat.plugins.charts.chart import KINDS, Chart, Kind, default, fitting
+from rightseat.plugins.charts.grid import grid
+from rightseat.plugins.charts.option import option
+from rightseat.plugins.charts.plot import Plot, plot
+from tests.peers.install import HERE, PLACE, InstallError, install
+from tests.plugins.charts.tables import LONG, SAMPLES, Sample
+
+pytestmark = pytest.mark.peers
+Draw = Callable[[dict[str, Any]], dict[str, Any]]
+TYPES = {"stacked": "bar", "area": "line", "ring": "pie"}
+
+
+@pytest.fixture(scope="module")
+def draw(driven: Callable[[str, str], None]) -> Iterator[Draw]:
+    try:
+        install("echarts")
+    except InstallError as error:
+        pytest.skip(f"could not install echarts: {error}")
+    command = ["node", str(HERE / "echarts" / "drive.mjs"), str(PLACE / "echarts")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines, answers = process.stdin, process.stdout
+        driven("echarts", json.loads(answers.readline())["version"])
+
+        def drawn(given: dict[str, Any]) -> dict[str, Any]:
+            lines.write(json.dumps(given) + "\n")
+            lines.flush()
+            found: dict[str, Any] = json.loads(answers.readline())
+            return found
+
+        yield drawn
+        lines.close()
+
+
+def shown(made: Plot) -> int:
+    """How many numbers there are to be seen."""
+    if made.kind == "scatter":
+        return sum(len(one.points) for one in made.series)
+    return sum(value is not None for one in made.series for value in one.values)
+
+
+def seen(draw: Draw, made: Plot) -> dict[str, Any]:
+    found = draw(option(made))
+    assert found["said"] == []
+    assert [one["type"] for one in found["series"]] == [TYPES.get(made.kind, made.kind)] * len(
+        found["series"]
+    )
+    if shown(made):
+        assert all(
+            one["marks"] for one, given in zip(found["series"], made.series, strict=False) if full(given)
+        )
+    return found
+
+
+def full(series: Any) -> bool:
+    return bool(series.points) or any(value is not None for value in series.values)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_default(draw: Draw, sample: Sample) -> None:
+    found = grid(sample.value)
+    seen(draw, plot(default(found, sample.question), found))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_every_table_as_anything(draw: Draw, sample: Sample, kind: Kind) -> None:
+    chart = Chart(
+        kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series, title="A title", log=True
+    )
+    found = grid(sample.value)
+    seen(draw, plot(fitting(chart, found), found))
+
+
+@pytest.mark.parametrize(("kind", "marks"), [("bar", 12), ("stacked", 12), ("heatmap", 12)])
+def test_each_number_has_its_mark(draw: Draw, kind: Kind, marks: int) -> None:
+    found = grid(LONG)
+    made = plot(fitting(Chart(kind=kind, x="month", y=("sales",), series="region"), found), found)
+    assert sum(one["marks"] for one in seen(draw, made)["series"]) == marks
+
+
+def test_names_and_title_are_written(draw: Draw) -> None:
+    found = grid(LONG)
+    made = plot(Chart(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found)
+    picture = seen(draw, made)["svg"]
+    for word in ("Sales 销售", "2026-01", "north", "south", "east"):
+        assert word in picture
+
+
+def test_broken_option_is_noticed(draw: Draw) -> None:
+    """What the other tests rest on: ECharts does complain."""
+    given = option(plot(Chart(kind="bar", x="month", y=("sales",)), grid(LONG)))
+    given["series"][0]["type"] = "nothing"
+    found = draw(given)
+    assert found["said"] or not found["series"] or not found["series"][0]["marks"]
