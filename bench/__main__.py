@@ -53,7 +53,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="What the doors cost, with peers beside them."
     )
-    parser.add_argument("--short", action="store_true", help="about one minute, with looser limits")
+    parser.add_argument("--short", action="store_true", help="a minute and a half, with looser limits")
     parser.add_argument("--peer", action="append", choices=[p.name for p in peers if not p.foreign])
     parser.add_argument(
         "--with",

@@ -1,11 +1,16 @@
 """How a client asks at a door, and what it must hear."""
 
 import json
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from bench.machine import ROOT
+
 Json = dict[str, Any]
+EVENTS = "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +23,24 @@ class Door:
     """One frame of the answer → the text in it."""
     whole: bool
     """Whether it can also answer in one body."""
+    accept: str = EVENTS
+    detached: bool = False
+    """Whether an answer goes on when its client leaves."""
 
     def request(self, prompt: str, streamed: bool = True, key: str = "") -> bytes:
         body = json.dumps(self.ask(prompt, streamed)).encode()
         shown = f"Authorization: Bearer {key}\r\n" if key else ""
         head = (
             f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"{shown}Accept: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"{shown}Accept: {self.accept}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         return head.encode() + body
 
     def text(self, body: bytes) -> str:
-        """The text of a whole SSE body."""
-        frames = (line[6:] for line in body.split(b"\n") if line.startswith(b"data: {"))
-        return "".join(self.heard(json.loads(frame)) for frame in frames)
+        """The text of a whole streamed body: events, or parts that are one line of JSON each."""
+        mark = b"data: " if self.accept == EVENTS else b""
+        lines = (line.removeprefix(mark) for line in body.split(b"\n") if line.startswith(mark + b"{"))
+        return "".join(self.heard(json.loads(line)) for line in lines)
 
     @staticmethod
     def whole_text(body: bytes) -> str:
@@ -51,9 +60,10 @@ def _openai_heard(frame: Json) -> str:
 
 
 def _agui_ask(prompt: str, streamed: bool) -> Json:
+    # Always a new conversation: what a thread held before is not what a token costs.
     return {
-        "threadId": f"thread {prompt}",
-        "runId": f"run {prompt}",
+        "threadId": str(uuid.uuid4()),
+        "runId": str(uuid.uuid4()),
         "state": {},
         "messages": [{"id": "1", "role": "user", "content": prompt}],
         "tools": [],
@@ -84,7 +94,55 @@ def _openbb_heard(frame: Json) -> str:
     return text
 
 
+# As the clients name them; they read parts.
+PARTS = (
+    "application/graphql-response+json, application/graphql+json, application/json, "
+    "text/event-stream, multipart/mixed"
+)
+
+
+@cache
+def document() -> str:
+    """What the client 1.10.6 sends, with the names of types that its cache adds."""
+    return (ROOT / "bench" / "copilotkit.graphql").read_text(encoding="utf-8")
+
+
+def _graphql_ask(prompt: str, streamed: bool) -> Json:
+    message = {
+        "id": "1",
+        "createdAt": "2026-11-15T00:02:24.520Z",
+        "textMessage": {"content": prompt, "role": "user"},
+    }
+    data = {
+        "agentStates": [],
+        "context": [],
+        "extensions": {},
+        "forwardedParameters": {},
+        "frontend": {"actions": [], "url": "http://localhost:3000/"},
+        "messages": [message],
+        "metaEvents": [],
+        "metadata": {"requestType": "Chat"},
+        "runId": None,
+        "threadId": str(uuid.uuid4()),
+    }
+    return {
+        "operationName": "generateCopilotResponse",
+        "query": document(),
+        "variables": {"data": data, "properties": {}},
+    }
+
+
+def _graphql_heard(frame: Json) -> str:
+    """Chunks are strings; messages are not, and hold no text yet."""
+    items = (item for entry in frame.get("incremental", ()) for item in entry.get("items", ()))
+    return "".join(item for item in items if isinstance(item, str))
+
+
 OPENAI = Door("openai", "/v1/chat/completions", _openai_ask, _openai_heard, whole=True)
 AGUI = Door("agui", "/agui/default", _agui_ask, _agui_heard, whole=False)
 OPENBB = Door("openbb", "/v1/query", _openbb_ask, _openbb_heard, whole=False)
-DOORS = {door.name: door for door in (OPENAI, AGUI, OPENBB)}
+GRAPHQL = Door("graphql", "/copilotkit", _graphql_ask, _graphql_heard, whole=False, accept=PARTS)
+COPILOTKIT = Door(
+    "copilotkit", "/copilotkit/agent/default/run", _agui_ask, _agui_heard, whole=False, detached=True
+)
+DOORS = {door.name: door for door in (OPENAI, AGUI, OPENBB, GRAPHQL, COPILOTKIT)}

@@ -52,3 +52,20 @@ def compared(peers: Sequence[Peer], measure: str, found: Rounds, limit: float | 
         for own, door in ends
         if own.ours and door is theirs
     ]
+
+
+def beside(peers: Sequence[Peer], measure: str, found: Rounds) -> list[Row]:
+    """Ours as a part of each foreign peer's, whatever the door, where that peer sets a limit on it."""
+    return [
+        Row(
+            measure,
+            f"{own.name} ÷ {foreign.name}",
+            "part",
+            [a / b for a, b in zip(found[own.name], found[foreign.name], strict=True)],
+            limit=foreign.parts[measure],
+        )
+        for foreign in peers
+        if foreign.foreign and foreign.parts and measure in foreign.parts
+        for own in peers
+        if own.ours
+    ]

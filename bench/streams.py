@@ -50,7 +50,8 @@ class Stream(asyncio.Protocol):
         ends = list(accumulate(len(part) for part in self._parts))
         raw, at, found = self.raw, 0, list[float]()
         for i in range(order.tokens):
-            at = raw.index(token(i).encode() + b'"', at)
+            # Several may be in one frame; the next that begins like it is it.
+            at = raw.index(token(i).encode(), at) + 1
             found.append(self._moments[bisect_right(ends, at)])
         return found
 

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.doors import AGUI, OPENAI, OPENBB
+from bench.doors import AGUI, COPILOTKIT, GRAPHQL, OPENAI, OPENBB
 from bench.machine import ROOT
 from bench.peers import Peer
 from tests.kit.server import executable
@@ -20,7 +20,7 @@ PEER = Peer(
     name="rightseat",
     command=lambda _upstream: [*SERVE, "--port", "0", "--model", "openai:bench"],
     env=lambda upstream: {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"{upstream}/v1"},
-    doors=(OPENAI, AGUI, OPENBB),
+    doors=(OPENAI, AGUI, OPENBB, GRAPHQL, COPILOTKIT),
     cli=(executable(), "--version"),
     ours=True,
     missing=_missing,

@@ -18,7 +18,7 @@ class Scenario:
     drive: Callable[[dict[str, Any]], Coroutine[None, None, Any]] | None = None
     """In the driver's process: makes the load; what it gives back travels as JSON."""
     short: bool = True
-    """Whether it belongs to the one-minute bench."""
+    """Whether it belongs to the short bench."""
     order: int = 0
 
 

@@ -43,9 +43,8 @@ async def drive(job: dict[str, Any]) -> float:
 async def _ask(line: Kept, number: int, times: int, job: dict[str, Any]) -> None:
     door, streamed = DOORS[job["door"]], job["streamed"]
     order = Order(number, TOKENS, 0)
-    request = door.request(order.prompt, streamed, job["key"])
     for _ in range(times):
-        body = await line.ask(request)
+        body = await line.ask(door.request(order.prompt, streamed, job["key"]))
         order.check(door.text(body) if streamed else door.whole_text(body))
 
 

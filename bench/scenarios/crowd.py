@@ -19,6 +19,9 @@ SPREAD = 2.0
 async def run(stage: Stage) -> Sequence[Row]:
     rows: list[Row] = []
     for peer, door in stage.doors(foreign=False):
+        if door.detached:
+            # Each begins with a transaction in the store's one thread: that would be what is measured.
+            continue
         found = await stage.drive("crowd", peer, door, TOKENS / RATE + 60)
         name, limit = label(peer, door), 0 if peer.ours else None
         rows.append(Row(f"{STREAMS} streams, wrong ones", name, "streams", [found["wrong"]], limit=limit))

@@ -28,7 +28,7 @@ async def run(stage: Stage) -> Sequence[Row]:
     rows: list[Row] = []
     for case, (start, streamed) in CASES.items():
         for peer, door in stage.doors(foreign=False):
-            if not streamed and not door.whole:
+            if door.detached or (not streamed and not door.whole):
                 continue
             waits = await stage.drive("disconnect", peer, door, 3 * PATIENCE, start=start, streamed=streamed)
             limit = LIMIT_MS if peer.ours else None

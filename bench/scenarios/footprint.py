@@ -5,6 +5,7 @@ import resource
 import subprocess
 from collections.abc import Sequence
 
+from bench.judge import beside
 from bench.peers import Peer
 from bench.rows import Row
 from bench.scenarios import Scenario
@@ -16,8 +17,9 @@ START_CPU_S, IDLE_MB, CLI_CPU_S = 1.0, 80.0, 0.3
 
 async def run(stage: Stage) -> Sequence[Row]:
     rows: list[Row] = []
+    all_starts, all_sizes = dict[str, list[float]](), dict[str, list[float]]()
     for peer in stage.peers:
-        starts, sizes = await _starts(stage, peer)
+        starts, sizes = all_starts[peer.name], all_sizes[peer.name] = await _starts(stage, peer)
         rows += [
             Row("start-up CPU", peer.name, "s", starts, limit=START_CPU_S if peer.ours else None),
             Row("idle RSS", peer.name, "MB", sizes, limit=IDLE_MB if peer.ours else None),
@@ -26,7 +28,8 @@ async def run(stage: Stage) -> Sequence[Row]:
             # The first one may still compile; it is not counted.
             costs = [_cli_cpu(peer.cli) for _ in range(ROUNDS + 1)][1:]
             rows.append(Row(f"CPU of `{peer.cli[-1]}`", peer.name, "s", costs, limit=CLI_CPU_S))
-    return rows
+    rows += beside(stage.peers, "start-up CPU", all_starts)
+    return rows + beside(stage.peers, "idle RSS", all_sizes)
 
 
 async def _starts(stage: Stage, peer: Peer) -> tuple[list[float], list[float]]:

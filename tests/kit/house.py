@@ -1,5 +1,6 @@
 """A Runtime behind its real HTTP server, in the test's own loop: sockets are real, models are the test's."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from rightseat.prompt import Prompt
 from rightseat.pump import Pace
 from rightseat.registry import every
 from rightseat.streams import closing
+from tests.ground.waiting import until
 
 Script = Iterable[Fragment] | Callable[[Prompt], AsyncIterator[Fragment]]
 
@@ -78,7 +80,22 @@ async def serving(app: Any) -> AsyncIterator[str]:
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
-        await server.shutdown()
+        await shut(server)
+
+
+async def shut(server: uvicorn.Server) -> None:
+    """As uvicorn's own shutdown, but it looks every millisecond and not every tenth of a second: nearly all
+    that these tests would do otherwise is wait for it."""
+    for listener in server.servers:
+        listener.close()
+    state = server.server_state
+    for connection in list(state.connections):
+        connection.shutdown()
+    await until(lambda: not (state.connections or state.tasks))
+    for listener in server.servers:
+        await listener.wait_closed()
+    # Transports that were closed say so to their loop one step later.
+    await asyncio.sleep(0)
 
 
 @asynccontextmanager

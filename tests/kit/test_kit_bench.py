@@ -1,24 +1,30 @@
 """The bench must be able to go red: on a figure over its limit, and on a token that is not there."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from graphql import OperationDefinitionNode, parse, print_ast
 
 from bench import __main__ as command
 from bench import page
-from bench.doors import AGUI, OPENAI, OPENBB
-from bench.judge import compared
+from bench.doors import AGUI, COPILOTKIT, DOORS, GRAPHQL, OPENAI, OPENBB, document
+from bench.judge import beside, compared
 from bench.kept import Kept
 from bench.load import Order, Wrong, find_order
 from bench.machine import OWN_ENV
 from bench.peers import Peer, all_peers
 from bench.rows import Row, quantile, table
-from bench.scenarios import all_scenarios, soak
+from bench.scenarios import all_scenarios, flows, soak
 from bench.streams import Stream, load, report
 from bench.upstream import batches, pieces
+from rightseat.doors.copilotkit.plan import planned
+from rightseat.plugins.load import read
+from tests.doors.copilotkit.client import DOCUMENT
 from tests.kit.server import Server
+from tests.peers.install import ONLY_WHEN_NAMED, known
 
 
 def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
@@ -33,7 +39,8 @@ def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
 
 def test_an_order_survives_every_door() -> None:
     order = Order(17, 120, 20, "never")
-    for door in (OPENAI, AGUI, OPENBB):
+    assert set(DOORS.values()) == {OPENAI, AGUI, OPENBB, GRAPHQL, COPILOTKIT}
+    for door in DOORS.values():
         assert find_order(door.request(order.prompt)) == order
 
 
@@ -59,10 +66,40 @@ async def test_an_error_status_ends_the_stream() -> None:
 
 
 def test_peers_and_scenarios_are_found() -> None:
-    assert {"splice", "rightseat", "litellm", "openbb"} <= all_peers().keys()
-    order = ["footprint", "paced", "disconnect", "rush", "brief", "crowd", "soak", "local"]
+    foreign = {"litellm", "openbb", "copilotkit", "copilotkit-gql"}
+    assert {"splice", "rightseat", *foreign} <= all_peers().keys()
+    assert {name for name, peer in all_peers().items() if peer.foreign} == foreign
+    assert {all_peers()[name].lock for name in foreign} <= ONLY_WHEN_NAMED & set(known())
+    order = [
+        "footprint",
+        "paced",
+        "disconnect",
+        "rush",
+        "brief",
+        "crowd",
+        "flows",
+        "plugins",
+        "soak",
+        "local",
+    ]
     assert list(all_scenarios()) == order
     assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
+
+
+def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
+    plugin = read(flows.write(tmp_path))
+    assert plugin.problems == ()
+    steps = {flow.name: len(flow.steps) for flow in plugin.workflows}
+    assert steps == {"short": 2, "long": flows.STEPS + 2, "waiting": 2}
+
+
+def test_a_flow_that_does_not_wait_is_no_figure() -> None:
+    body = 'data: {"type":"RUN_FINISHED","threadId":"t","outcome":%s}\n\n'
+    asked = body % '{"type":"interrupt","interrupts":[{"id":"ask_1"}]}'
+    sent = json.loads(flows.answering(AGUI, asked.encode()).request("x").partition(b"\r\n\r\n")[2])
+    assert (sent["threadId"], sent["resume"][0]["interruptId"]) == ("t", "ask_1")
+    with pytest.raises(Wrong, match="did not ask"):
+        flows.answering(AGUI, (body % '{"type":"success"}').encode())
 
 
 def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +130,62 @@ def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
     assert row.limit is None
 
 
+def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
+    ours, peers = Peer("ours", lambda _: [], (GRAPHQL, COPILOTKIT), ours=True), all_peers()
+    wanted = {"copilotkit-gql": ("graphql", 1 / 6, 1 / 15), "copilotkit": ("copilotkit", 1 / 10, 1 / 40)}
+    for name, (door, paced, rushed) in wanted.items():
+        for measure, part in (("CPU per paced token", paced), ("CPU per token, full speed", rushed)):
+            found = {"ours graphql": [part * 99], "ours copilotkit": [part * 99], name: [100.0]}
+            [row] = compared([ours, peers[name]], measure, found, None)
+            assert (row.peer, row.limit, row.good) == (f"ours {door} ÷ {name}", part, True)
+            [row] = compared([ours, peers[name]], measure, found | {name: [98.0]}, None)
+            assert not row.good
+        for measure in ("start-up CPU", "idle RSS"):
+            [row] = beside([ours, peers[name]], measure, {"ours": [2.0], name: [2.1]})
+            assert (row.peer, row.good) == (f"ours ÷ {name}", True)
+            [row] = beside([ours, peers[name]], measure, {"ours": [2.0], name: [1.9]})
+            assert not row.good
+    far = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    assert beside([ours, far], "idle RSS", {"ours": [2.0], "far": [1.0]}) == []
+
+
+def test_parts_are_heard_token_by_token() -> None:
+    def part(value: object) -> bytes:
+        payload = json.dumps(value).encode()
+        return b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b\r\n---" % (
+            len(payload),
+            payload,
+        )
+
+    message = {"__typename": "TextMessageOutput", "id": "m", "content": []}
+    frames: list[object] = [
+        {"data": {"generateCopilotResponse": {"messages": []}}, "hasNext": True},
+        {"incremental": [{"items": [message], "path": ["messages", 0]}], "hasNext": True},
+        {"incremental": [{"items": [" token0"], "path": ["content", 0]}], "hasNext": True},
+        {"incremental": [{"items": [" token1"]}, {"items": [" token2"]}], "hasNext": True},
+        {"incremental": [{"data": {"status": {"code": "Success"}}}], "hasNext": False},
+    ]
+    body = b"\r\n---" + b"".join(map(part, frames)) + b"--\r\n"
+    Order(0, 3, 0).check(GRAPHQL.text(body))
+    with pytest.raises(Wrong):
+        Order(0, 3, 0).check(GRAPHQL.text(body.replace(b" token1", b"")))
+
+
+def test_the_bench_sends_what_the_client_sends() -> None:
+    """The same document as the door's tests have; it is one that is answered by its plan."""
+    sent = json.loads(GRAPHQL.request("x").partition(b"\r\n\r\n")[2])["query"]
+    assert sent == document()
+    assert print_ast(parse(sent)) == print_ast(parse(DOCUMENT))
+    [operation] = parse(sent).definitions
+    assert isinstance(operation, OperationDefinitionNode)
+    assert planned(operation) is not None
+
+
+def test_every_request_is_a_conversation_of_its_own() -> None:
+    for door in (AGUI, COPILOTKIT, GRAPHQL):
+        assert door.request("x") != door.request("x")
+
+
 def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     file = tmp_path / "performance.md"
     file.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
@@ -119,6 +212,11 @@ async def test_arrivals_are_those_of_the_tokens(monkeypatch: pytest.MonkeyPatch)
     for data in (made[0], made[1] + made[2], made[3] + made[4]):
         stream.data_received(data)
     assert stream.arrivals(Order(0, 5, 1)) == [1.0, 2.0, 2.0, 3.0, 3.0]
+    clock = iter([1.0, 2.0])
+    joined = Stream(b"")
+    joined.data_received(b'HTTP/1.1 200 OK\r\n\r\n{"delta":" token0 token1"}')
+    joined.data_received(b'{"delta":" token2"}')
+    assert joined.arrivals(Order(0, 3, 1)) == [1.0, 1.0, 2.0]
 
 
 def test_quantiles() -> None:
