@@ -42,7 +42,9 @@ eval: $(VENV)/.dev
 	@RIGHTSEAT_VOLUME=full $(BIN)/python -m pytest -q -n 4 -m "not peers and not process"
 	@RIGHTSEAT_MUTATIONS=$${RIGHTSEAT_MUTATIONS:-20000} $(BIN)/python -m tests.fuzz
 	@$(BIN)/python -m tests.weather
+	@$(BIN)/python -m tests.demo
 	@$(BIN)/python -m tests.widgets
+	@$(BIN)/python -m tests.plugins.model
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
 TORCH ?= python3
@@ -52,7 +54,10 @@ train: $(VENV)/.dev
 	@$(BIN)/python -c "from rightseat.models.llamacpp import weights; print(weights.path())" > build/train/base
 	@$(BIN)/python -m train.generate build/train/data.jsonl.gz
 	@$(TORCH) -m train.encode build/train/data.jsonl.gz "$$(cat build/train/base)" build/train/tokens.npz
-	@$(TORCH) -m train.fit build/train/tokens.npz "$$(cat build/train/base)" build/train/fitted.npz $(FIT)
+	@$(TORCH) -m train.fit build/train/tokens.npz "$$(cat build/train/base)" build/train/first.npz $(FIT)
+	@$(TORCH) -m train.fit build/train/tokens.npz "$$(cat build/train/base)" build/train/second.npz \
+	  --start build/train/first.npz --seed 1 --rate 1.2e-3 $(FIT)
+	@$(TORCH) -m train.blend build/train/first.npz build/train/second.npz build/train/fitted.npz
 	@$(TORCH) -m train.export build/train/fitted.npz build/train/adapter.gguf
 	@$(BIN)/python -m train.leakage
 	@$(BIN)/python -m train.evaluate 'new={"adapter": "build/train/adapter.gguf"}' --out build/train/misses.txt

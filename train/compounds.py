@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from train.catalogue import Tool, fact, parted
 from train.draw import DATA, Draw
 
-IDS = ("code", "code", "code", "number", "slug", "letter")
+IDS = ("code", "code", "code", "number", "slug", "letter", "name")
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,19 @@ class Compounds:
         plural = verb.bare
         names = tuple(f"{name}_{many.replace(' ', '_') if plural else one}" for name in verb.names)
         tool = Tool("things", one, (*names, f"{one}_{verb.names[0]}"), (named(verb.description),))
-        lines = [f"+ {one}|{one}_id|id ; {_KINDS[kind]} ; Which {spoken}"] if not plural else []
+        lines = [] if plural else [f"+ {one}|{one}_id|id ; {_KINDS[kind]} ; Which {spoken}", f"zp {zh}"]
         if verb.more:
             keys, value = verb.more.rpartition(" ")[0].split(" ", 1)
             described = verb.more.split(" ")[-1]
             lines.append(f"+ {keys} ; {value.replace('_', ' ')} ; {keys.split('|')[0].replace('_', ' ')}")
             lines.append(f"zp {zh}|{described}")
-        lines += [f"{_mark(ask)} {named(ask)}" for ask in verb.asks]
-        lines += [f"z {named(verb.zh)}", f"zt {'|'.join(map(named, verb.zh_asks))}"]
+        asks, zh_asks = verb.asks, verb.zh_asks
+        if self.draw.chance(0.4):
+            # Where there is only one kind of thing, nobody says which kind it is.
+            asks = tuple(ask.replace("{n} {0}", "{0}") for ask in asks)
+            zh_asks = tuple(ask.replace("{z}{0}", "{0}") for ask in zh_asks)
+        lines += [f"{_mark(ask)} {named(ask)}" for ask in asks]
+        lines += [f"z {named(verb.zh)}", f"zt {'|'.join(map(named, zh_asks))}"]
         if not plural:
             lines.append(f"~ 0 ; {named(verb.asks[0]).replace(' {0}', '')} ; Which {spoken} do you mean?")
             lines.append(f"zm 0;{named(verb.zh_asks[0]).replace('{0}', '')};请问是哪个{zh}？")
@@ -84,15 +89,44 @@ class Compounds:
         return tool
 
 
-_KINDS = {"code": "code", "number": "int 1 40", "slug": "slug", "letter": "enum_free A/B/C/D/E/North/South"}
+_KINDS = {
+    "code": "code",
+    "number": "int 1 40",
+    "slug": "slug",
+    "letter": "enum_free A/B/C/D/E/North/South",
+    "name": "first",
+}
+
+
+_SUBJECTS = frozenset(
+    [
+        "{n}",
+        "{0}",
+        "{1}",
+        "I",
+        "the",
+        "we",
+        "somebody",
+        "everything",
+        "nobody",
+        "they",
+        "if",
+        "from",
+        "not",
+        "a",
+        "people",
+        "everybody",
+        "any",
+    ]
+)
 
 
 def _mark(wording: str) -> str:
     """A question, a statement or a wish."""
     first = wording.split()[0]
-    if first in ("what", "which", "how", "where", "who", "whom", "is", "did"):
+    if first in ("what", "which", "how", "where", "who", "whom", "is", "did", "does"):
         return "?"
-    return "." if first in ("{n}", "{1}", "I", "the", "we", "somebody", "everything") else "!"
+    return "." if first in _SUBJECTS else "!"
 
 
 def _lacking(verb: Verb, spoken: str, zh: str) -> list[str]:

@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from train.tokens import tokenizer
 
 LONGEST = 1152
 BATCH = 4096
+Encoded = tuple[np.ndarray, list[int], list[int]]
 
 
-def pairs(path: Path) -> Iterator[list[str]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        yield from map(json.loads, file)
+def batches(path: Path) -> Iterator[list[bytes]]:
+    with gzip.open(path) as file:
+        while batch := list(islice(file, BATCH)):
+            yield batch
+
+
+@cache
+def encoder(model: Path) -> Tokenizer:
+    """One for each process."""
+    return tokenizer(model)
+
+
+def encoded(lines: list[bytes], model: Path) -> Encoded:
+    """Tokens, and of each example where its answer starts and how long it is."""
+    known = encoder(model)
+    pairs = [json.loads(line) for line in lines]
+    prompts = known.encode_batch([prompt for prompt, _ in pairs])
+    answers = known.encode_batch([answer for _, answer in pairs])
+    kept = [(one.ids, other.ids) for one, other in zip(prompts, answers, strict=True)]
+    kept = [(one, other) for one, other in kept if len(one) + len(other) <= LONGEST]
+    tokens = np.concatenate([np.array(one + other, np.uint16) for one, other in kept])
+    return tokens, [len(one) for one, _ in kept], [len(one) + len(other) for one, other in kept]
 
 
 def main(data: Path, model: Path, out: Path) -> None:
-    encoder = tokenizer(model)
-    tokens: list[np.ndarray] = []
-    starts: list[int] = []
-    lengths: list[int] = []
-    skipped = 0
-    source = pairs(data)
-    while batch := list(islice(source, BATCH)):
-        prompts = encoder.encode_batch([prompt for prompt, _ in batch])
-        answers = encoder.encode_batch([answer for _, answer in batch])
-        for prompt, answer in zip(prompts, answers, strict=True):
-            ids = prompt.ids + answer.ids
-            if len(ids) > LONGEST:
-                skipped += 1
-                continue
-            tokens.append(np.array(ids, np.uint16))
-            starts.append(len(prompt.ids))
-            lengths.append(len(ids))
-    np.savez(out, ids=np.concatenate(tokens), lengths=np.array(lengths), starts=np.array(starts))
-    print(f"{len(starts)} examples, {sum(lengths)} tokens, {skipped} too long")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    with ProcessPoolExecutor() as pool:
+        parts = list(pool.map(encoded, batches(data), repeat(model)))
+    starts = np.array([start for _, found, _ in parts for start in found])
+    lengths = np.array([length for *_, found in parts for length in found])
+    np.savez(out, ids=np.concatenate([tokens for tokens, *_ in parts]), lengths=lengths, starts=starts)
+    print(f"{len(starts)} examples, {lengths.sum()} tokens")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""python -m train.evaluate NAME=OPTIONS … [--every N] [--out FILE]: the held-out questions through llama.cpp.
+"""python -m train.evaluate NAME=OPTIONS … [--part PART] [--jobs N] [--every N] [--out FILE]: by llama.cpp.
 
-NAME is a row of the table. OPTIONS is `embedded`, as it is shipped, or the model's options as JSON, with
-`"free": true` for answers without a grammar and `"adapter": FILE` for another adapter.
+NAME is a row of the table, and PART is `dev` or `final`. OPTIONS is `embedded`, as it is shipped, or the
+model's options as JSON, with `"free": true` for answers without a grammar and `"adapter": FILE` for another
+adapter. N jobs, as many as there are cores, ask N models of one thread each.
 """
 
 from __future__ import annotations
@@ -9,18 +10,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rightseat import fragments
+from rightseat.messages import said
 from rightseat.models.llamacpp import options, weights
 from rightseat.models.llamacpp.local import Local
 from rightseat.prompt import Prompt, Raw, Settings
 from rightseat.schema import checker
+from rightseat.structured import RULE, whole
 from train.example import Example
 from train.questions import Item, items
 from train.render import Renderer
@@ -49,7 +57,7 @@ class Seen:
         return any(made == sorted(map(_key, right)) for right in self.item.calls)
 
     @property
-    def said(self) -> bool:
+    def told(self) -> bool:
         """Words with all that was wanted, and no call. The result itself, written out again, is no answer."""
         text = self.text.lower()
         echoed = "tool_response" in text or text.lstrip().startswith(("{", "[", "|"))
@@ -63,7 +71,7 @@ class Seen:
     def right(self) -> bool:
         if self.item.kind == "call":
             return self.exact
-        return not self.calls if self.item.kind == "none" else self.said
+        return not self.calls if self.item.kind == "none" else self.told
 
 
 def _in(word: str, text: str) -> bool:
@@ -129,23 +137,52 @@ def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
             seen.valid = False
 
 
-def model_of(given: str) -> tuple[Local, bool]:
+def model_of(given: str, jobs: int) -> tuple[Local, bool]:
+    threads = {"threads": 1} if jobs > 1 else {}
     if given == "embedded":
-        return options.local("", {}), False
-    asked = json.loads(given)
+        return options.local("", threads), False
+    asked = threads | json.loads(given)
     free = asked.pop("free", False)
     if adapter := asked.pop("adapter", None):
         asked |= {"lora": adapter, "tool_format": "signatures"}
     return options.local(str(weights.path()), asked), free
 
 
-async def row(given: str, chosen: Sequence[Item]) -> list[Seen]:
-    model, free = model_of(given)
+async def choose(model: Local, item: Item) -> bool:
+    """The item's steps as the values of a schema: whether the right one was said."""
+    names = [tool.name for tool in item.tools]
+    schema = {"type": "string", "enum": names}
+    listed = "\n".join(f"- {tool.name}: {tool.description}" for tool in item.tools)
+    asked = f"{item.question}\n\n{'选择下一步：' if item.zh else 'Choose the next step:'}\n{listed}"
+    told = said("system", RULE + msgspec.json.encode(schema).decode())
+    prompt = Prompt(messages=(told, said("user", asked)), output_schema=schema, settings=SETTINGS)
+    return await whole(model, prompt) == f'"{item.calls[0][0][0]}"'
+
+
+async def row(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
+    """What was seen of each question, and of the choices which were right as values of a schema."""
+    model, free = model_of(given, jobs)
     renderer = await asyncio.to_thread(Renderer.of_base)
+    steps = [item for item in chosen if item.skill == "choices" and not free]
     try:
-        return [await (ask_free(model, item, renderer) if free else ask(model, item)) for item in chosen]
+        seen = [await (ask_free(model, item, renderer) if free else ask(model, item)) for item in chosen]
+        return seen, [await choose(model, item) for item in steps]
     finally:
         await model.close()
+
+
+def job(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
+    return asyncio.run(row(given, chosen, jobs))
+
+
+def rows(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
+    """By several processes, each with a model of its own."""
+    if jobs == 1:
+        return job(given, chosen, jobs)
+    with ProcessPoolExecutor(jobs) as pool:
+        shares = [chosen[start::jobs] for start in range(jobs)]
+        found = list(pool.map(job, repeat(given), shares, repeat(jobs)))
+    return [one for seen, _ in found for one in seen], [one for _, steps in found for one in steps]
 
 
 def share(seen: Sequence[Seen], name: str) -> str:
@@ -153,7 +190,7 @@ def share(seen: Sequence[Seen], name: str) -> str:
     return f"{100 * good / len(seen):.0f} % ({good}/{len(seen)})" if seen else "-"
 
 
-def cells(seen: Sequence[Seen]) -> list[str]:
+def cells(seen: Sequence[Seen], steps: Sequence[bool]) -> list[str]:
     of = {kind: [one for one in seen if one.item.kind == kind] for kind in ("call", "none", "ask", "say")}
     tools = [one for one in of["call"] if one.item.skill == "calls"]
     choices = [one for one in of["call"] if one.item.skill == "choices"]
@@ -166,9 +203,10 @@ def cells(seen: Sequence[Seen]) -> list[str]:
         share(tools, "tool"),
         share(tools, "exact"),
         f"{len(precision)}/{len(silent)}, {sum(not one.calls for one in idle)}/{len(idle)}",
-        share(of["ask"], "said"),
-        share(of["say"], "said"),
+        share(of["ask"], "told"),
+        share(of["say"], "told"),
         share(choices, "exact"),
+        f"{sum(steps)}/{len(steps)}",
         share(made, "valid"),
         share([one for one in seen if not one.item.zh], "right"),
         share([one for one in seen if one.item.zh], "right"),
@@ -184,6 +222,7 @@ HEADS = [
     "asks for what is missing",
     "answers from a result",
     "choice of a step",
+    "as a schema",
     "valid",
     "all, English",
     "all, Chinese",
@@ -191,31 +230,33 @@ HEADS = [
 ]
 
 
-def told(one: Seen) -> str:
+def missed(one: Seen) -> str:
     made = "; ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in one.calls)
-    said = " ".join(one.text.split())
+    words = " ".join(one.text.split())
     return (
-        f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or said}"
+        f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or words}"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("rows", nargs="+")
+    parser.add_argument("--part", default="dev")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--skill")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    chosen = [item for item in items() if given.skill in (None, item.skill)][:: given.every]
+    chosen = [item for item in items(given.part) if given.skill in (None, item.skill)][:: given.every]
     lines = [f"| {' | '.join(HEADS)} |", f"|{'---|' * len(HEADS)}"]
     for named in given.rows:
         name, _, how = named.partition("=")
-        seen = asyncio.run(row(how, chosen))
-        lines.append(f"| {name} | {' | '.join(cells(seen))} |")
+        seen, steps = rows(how, chosen, given.jobs)
+        lines.append(f"| {name} | {' | '.join(cells(seen, steps))} |")
         print(lines[-1], flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
-                file.writelines(f"{name}: {told(one)}\n" for one in seen if not one.right)
+                file.writelines(f"{name}: {missed(one)}\n" for one in seen if not one.right)
     print("\n".join(lines))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rightseat.messages import Call, Message, said
@@ -19,8 +19,8 @@ class Example:
     text: str = ""
     calls: tuple[Call, ...] = ()
     zh: bool = False
-    loose: frozenset[str] = field(default=frozenset())
-    """Arguments that need not stand in the question in the same letters."""
+    schema: dict[str, Any] | None = None
+    """Of the answer, where it is a value and no call."""
 
     @property
     def answer(self) -> Message:

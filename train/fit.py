@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for name in ("tokens_file", "model", "out"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--epochs", type=float, default=2)
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--tokens", type=int, default=49152)

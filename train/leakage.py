@@ -1,10 +1,10 @@
-"""python -m train.leakage [COUNT]: what the held-out questions share with the training data: nothing."""
+"""python -m train.leakage [COUNT]: what the final questions share with the training data: nothing."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from train.mix import Mix
 from train.questions import Item, items
@@ -24,23 +24,28 @@ def pattern(wording: str) -> re.Pattern[str]:
 
 def wordings(mix: Mix) -> list[str]:
     """Whole sentences of the training data; those of a few words ("send {1} to {0}") fit anything."""
-    pool, chat = mix.pool, mix.calls.chat
+    pool, chat = mix.pool, mix.silence.chat
     found = [ask for tool in pool.tools for _, ask in tool.asks]
     found += [ask for tool in pool.tools for ask in tool.zh_asks]
     found += [lacks for tool in pool.tools for lacks, _ in (*tool.missing, *tool.zh_missing)]
     found += [ask for verb in pool.compounds.verbs for ask in (*verb.asks, *verb.zh_asks)]
     for thing in mix.results.records.things:
         found += [ask for _, asks, _ in (*thing.asks, *thing.asks_zh) for ask in asks]
-    found += [text for flow in (*mix.choices.en, *mix.choices.zh) for step in flow for text in step.texts]
-    found += [*chat["about"], *chat["about_zh"], *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
-    return [ask for ask in found if len(GAP.sub("", ask).split()) > 2 or _long(ask)]
+    flows = (*mix.choices.en, *mix.choices.zh, *mix.choices.topics.values())
+    found += [text for flow in flows for step in flow for text in step.texts]
+    found += [*mix.silence.templates(), *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
+    found += [ask for key in mix.results.records.keys for ask in key.asks]
+    return [ask for ask in found if _whole(ask)]
 
 
-def _long(wording: str) -> bool:
-    return not wording.isascii() and len(GAP.sub("", wording)) > 6
+def _whole(wording: str) -> bool:
+    left = GAP.sub("", wording).rstrip("？。?. ")
+    if not wording.isascii():
+        return len(left) > 6
+    return len(left.split()) > max(2, wording.count("{"))
 
 
-def shared(count: int) -> Iterator[str]:
+def shared(count: int, parts: Sequence[str] = ("final",)) -> Iterator[str]:
     mix = Mix(11)
     pool = mix.pool
     known = {plain(name) for tool in pool.tools for name in tool.names}
@@ -50,7 +55,7 @@ def shared(count: int) -> Iterator[str]:
         questions.add(example.question.lower())
         names.update(plain(tool.name) for tool in example.tools)
     domains = {tool.domain for tool in pool.tools}
-    for item in items():
+    for item in (item for part in parts for item in items(part)):
         yield from faults(item, known | names, patterns, questions, domains)
 
 

@@ -13,11 +13,14 @@ from train.calls import Calls
 from train.choices import Choices
 from train.draw import Draw
 from train.example import Example
+from train.missing import Missing
 from train.pool import Pool
 from train.results import Results
+from train.silence import Silence
+from train.slotted import Slotted
 
 Maker = Callable[[], Example | None]
-CHINESE = 0.24
+CHINESE = 0.32
 FOREIGN = 0.04
 LONGEST = 3600
 """Letters of tools and talk together: about 1,000 tokens."""
@@ -28,6 +31,9 @@ class Mix:
         self.draw = Draw(seed)
         self.pool = Pool(self.draw)
         self.calls = Calls(self.draw, self.pool)
+        self.missing = Missing(self.draw, self.pool)
+        self.silence = Silence(self.draw, self.pool)
+        self.slotted = Slotted(self.draw, self.pool)
         self.results = Results(self.draw, self.pool)
         self.choices = Choices(self.draw, self.pool)
 
@@ -52,29 +58,34 @@ class Mix:
             (40, lambda: self.calls.one(language)),
             (4, lambda: self.calls.twice(plain)),
             (5, lambda: self.calls.two(plain)),
-            (3, lambda: self.calls.again(plain)),
-            (7, lambda: self.calls.missing(plain)),
-            (4, lambda: self.calls.chats(plain)),
-            (6, lambda: self.calls.none_fits(plain)),
-            (7, lambda: self.calls.lacking(plain)),
-            (4, lambda: self.calls.about(plain)),
-            (11, lambda: self.results.one(zh)),
-            (7, lambda: self.results.rows(zh)),
+            (2, lambda: self.calls.again(plain)),
+            (8, lambda: self.slotted.whole(plain)),
+            (8, lambda: self.slotted.lacking(plain)),
+            (6, lambda: self.missing.by_hand(plain)),
+            (12, lambda: self.missing.withheld(plain)),
+            (3, lambda: self.silence.chats(plain)),
+            (5, lambda: self.silence.none_fits(plain)),
+            (5, lambda: self.silence.about(plain)),
+            (5, lambda: self.silence.aside(plain)),
+            (18, lambda: self.results.one(zh)),
+            (11, lambda: self.results.rows(zh)),
             (3, lambda: self.results.several(zh)),
+            (5, lambda: self.results.compared(zh)),
             (2.5, lambda: self.results.error(zh)),
             (0.7, lambda: self.results.nothing(zh)),
             (1.5, lambda: self.results.done(zh)),
-            (3, lambda: self.choices.by_text(zh)),
-            (5, lambda: self.choices.by_tool(zh)),
+            (10, lambda: self.choices.by_text(zh)),
+            (3, lambda: self.choices.by_tool(zh)),
+            (6, lambda: self.choices.by_schema(zh)),
         ]
         return draw.random.choices([maker for _, maker in makers], [share for share, _ in makers])[0]()
 
     def _surrounded(self, example: Example) -> Example:
         draw, messages = self.draw, example.messages
-        if draw.chance(0.06):
-            asked, reply = draw.one(self.calls.chat["zh" if example.zh else "en"])
+        if draw.chance(0.06) and example.schema is None:
+            asked, reply = draw.one(self.silence.chat["zh" if example.zh else "en"])
             messages = (said("user", asked), said("assistant", reply), *messages)
-        if draw.chance(0.25):
+        if draw.chance(0.25) and example.schema is None:
             messages = (said("system", draw.one(self.results.records.lists["systems"])), *messages)
         return replace(example, messages=messages)
 

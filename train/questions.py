@@ -1,4 +1,6 @@
-"""The held-out questions: heldout/*.txt, written by hand, about things that are not in the training data.
+"""The held-out questions: heldout/, written by hand, about things that are not in the training data.
+
+`dev` was read between the trainings; `final` was written before them and asked at the end.
 
 ## set                            tools are shared by all questions of a set
 tool name(a: type, b?: type) // description      and an indented line for each described argument
@@ -67,8 +69,8 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
     return name, json.loads(arguments)
 
 
-def items() -> Iterator[Item]:
-    for path in sorted((HERE / "heldout").glob("*.txt")):
+def items(part: str) -> Iterator[Item]:
+    for path in sorted((HERE / "heldout" / part).glob("*.txt")):
         yield from parse(path.stem, path.read_text("utf-8").splitlines())
 
 

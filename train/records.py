@@ -4,6 +4,8 @@
 f keys ; kind                     a value; the first key names it here
 q key ; questions ; answers       {s} is the subject, {v} the value
 z key ; questions ; answers       the same in Chinese
+
+data/keys.txt has single values of anything: e names ; kind ; questions ; answers, and z in Chinese.
 """
 
 from __future__ import annotations
@@ -25,6 +27,15 @@ class Thing:
     keys: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     asks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
     asks_zh: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Key:
+    names: tuple[str, ...]
+    kind: str
+    asks: tuple[str, ...]
+    answers: tuple[str, ...]
+    zh: bool
 
 
 @dataclass(frozen=True)
@@ -65,14 +76,26 @@ def things() -> list[Thing]:
     return found
 
 
+def keys() -> list[Key]:
+    found = []
+    for line in filter(None, (DATA / "keys.txt").read_text("utf-8").splitlines()):
+        mark, _, rest = line.partition(" ")
+        names, kind, asks, answers = parted(rest, " ; ")
+        found.append(Key(parted(names), kind, parted(asks), parted(answers), mark == "z"))
+    return found
+
+
 class Records:
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, nouns: list[tuple[str, ...]]) -> None:
         self.draw = draw
+        self.nouns = nouns
+        self.keys = keys()
         self.things = things()
         self.lists: dict[str, Any] = read("labels.json")
 
     def asked(self, zh: bool) -> Asked:
-        return self._of_thing(zh) if self.draw.chance(0.5) else self._of_anything(zh)
+        makers = (self._of_keys, self._of_keys, self._of_thing, self._of_anything)
+        return self.draw.one(makers)(zh)
 
     def like(self, asked: Asked, zh: bool) -> dict[str, Any]:
         """Another row with the same keys."""
@@ -81,6 +104,7 @@ class Records:
 
     def _kinds(self, asked: Asked, zh: bool) -> dict[str, str]:
         kinds = {name: kind for thing in self.things for names, kind in thing.keys.values() for name in names}
+        kinds |= {name: key.kind for key in self.keys for name in key.names}
         kinds |= {label: kind for label, _, kind in self.lists["labels"]}
         return kinds | dict(self.lists["labels_zh"])
 
@@ -106,6 +130,38 @@ class Records:
             label=renamed[key].replace("_", " "),
             noun="",
             kind=thing.subject,
+        )
+
+    def _of_keys(self, zh: bool) -> Asked:
+        """A record of values that have nothing to do with each other, asked for as people do."""
+        draw = self.draw
+        chosen = draw.some([key for key in self.keys if key.zh == zh], draw.whole(2, 7))
+        names = [draw.one(key.names) for key in chosen]
+        if len(set(names)) < len(names):
+            return self._of_keys(zh)
+        row = {name: drawn(draw, key.kind, zh)[0] for name, key in zip(names, chosen, strict=True)}
+        key, name = chosen[0], names[0]
+        noun, _, noun_zh = draw.one(self.nouns)
+        kind = draw.one(["code", "code", "first", "slug", "product", "company", "place", "int 1 90", "title"])
+        subject = str(drawn(draw, kind, zh)[0]).strip("\"“”'")
+        spoken = noun_zh if zh else noun.replace("_", " ")
+        plain = draw.chance(0.4) and not kind.startswith("int")
+        named = subject if plain else f"{spoken}{subject}" if zh else f"{spoken} {subject}"
+        asked = draw.one(key.asks).replace("{s}", named)
+        return Asked(
+            tool=draw.one(["get_{}", "{}_info", "{}_status", "lookup_{}", "show_{}"]).format(noun),
+            description=f"查询{noun_zh}"
+            if zh
+            else draw.one(["What is known of a {}", "Details of a {}"]).format(spoken),
+            argument=noun,
+            subject=subject,
+            row=row,
+            field=name,
+            question=asked if zh or draw.chance(0.4) else asked[:1].upper() + asked[1:],
+            answer=_capital(draw.one(key.answers).replace("{s}", named).replace("{v}", str(row[name]))),
+            label=name if zh else name.replace("_", " "),
+            noun=spoken,
+            kind=kind,
         )
 
     def _of_anything(self, zh: bool) -> Asked:
@@ -159,3 +215,7 @@ def _argument(kind: str) -> str:
     """A name for the argument that takes the subject."""
     name = kind.split()[0]
     return {"-": "", "enum_free": "name", "expr": "expression"}.get(name, name)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

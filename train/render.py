@@ -29,7 +29,9 @@ class Renderer:
 
     def prompt(self, example: Example) -> str:
         ask = self._ask(example)
-        messages = self.format.told_first([self.format.told(ask)], ask)
+        schema = example.schema
+        told = self.format.told(ask) if schema is None else self.format.told_schema(schema, ask)
+        messages = self.format.told_first([told], ask)
         rendered: str = self.template.render(messages, control=Control(()))
         return rendered
 
@@ -38,5 +40,5 @@ class Renderer:
         return said + END
 
     def _ask(self, example: Example) -> Ask:
-        prompt = Prompt(messages=example.messages, tools=example.tools)
+        prompt = Prompt(messages=example.messages, tools=example.tools, output_schema=example.schema)
         return Ask(prompt=prompt, abilities=self.template.abilities)

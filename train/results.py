@@ -6,7 +6,7 @@ from typing import Any
 
 from rightseat.messages import Message, said
 from rightseat.prompt import ToolSpec
-from train import layouts
+from train import layouts, qualified
 from train.draw import Draw
 from train.example import Example, call, exchange
 from train.kinds import drawn
@@ -29,10 +29,12 @@ NAMES = ("name", "id", "title", "key")
 class Results:
     def __init__(self, draw: Draw, pool: Pool) -> None:
         self.draw, self.pool = draw, pool
-        self.records = Records(draw)
+        self.records = Records(draw, pool.compounds.nouns)
 
     def one(self, zh: bool) -> Example:
         asked = self.records.asked(zh)
+        if self.draw.chance(0.2):
+            asked = qualified.asked(self.draw, self.records.nouns, zh)
         draw, row = self.draw, dict(asked.row)
         if asked.subject and draw.chance(0.6):
             row = {asked.argument if draw.chance(0.3) else draw.one(NAMES): asked.subject, **row}
@@ -55,15 +57,50 @@ class Results:
         keep = [key, *dict.fromkeys([asked.field, *draw.some(list(asked.row), 3)])]
         rows = [{name: row[name] for name in keep if name in row} for row in draw.some(rows, len(rows))]
         reply = asked.answer
-        if draw.chance(0.4) and len(rows) > 1:
-            asked, reply = self._over_all(asked, rows, key, zh)
+        if draw.chance(0.5) and len(rows) > 1:
+            find = draw.one([self._over_all, self._over_all, self._backwards, self._names])
+            asked, reply = find(asked, rows, key, zh)
         return self._example("rows", [asked], [layouts.many(draw, rows)], reply, zh, listed=True)
+
+    def _backwards(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+        """Which one has a value."""
+        draw, row = self.draw, self.draw.one(rows)
+        name, value, noun = row[key], row[asked.field], asked.noun or "one"
+        if sum(other[asked.field] == value for other in rows) > 1:
+            return self._over_all(asked, rows, key, zh)
+        if zh:
+            return _asking(asked, f"哪个的{asked.label}是{value}？"), f"{name}的{asked.label}是{value}。"
+        words = [
+            f"Which {noun} has the {asked.label} {value}?",
+            f"which one is it with {value}?",
+            f"Where is the {asked.label} {value}?",
+            f"Which {noun} has {value} as its {asked.label}?",
+            f"whose {asked.label} is {value}?",
+        ]
+        return _asking(asked, draw.one(words)), f"{name} has the {asked.label} {value}."
+
+    def _names(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+        """All of them."""
+        draw, names = self.draw, [str(row[key]) for row in rows]
+        noun = asked.noun or ("项" if zh else "entry")
+        if zh:
+            return _asking(
+                asked, draw.one([f"有哪些{noun}？", f"列出{noun}"])
+            ), f"{noun}有：{'、'.join(names)}。"
+        many = _plural(noun)
+        words = [
+            f"Which {many} are there?",
+            f"list the {many}",
+            f"What {many} have we got?",
+            "Who is on the list?",
+        ]
+        return _asking(asked, draw.one(words)), f"The {many} are {', '.join(names[:-1])} and {names[-1]}."
 
     def _over_all(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
         draw, noun, label = self.draw, asked.noun or ("项" if zh else "entry"), asked.label
         numbers = all(isinstance(row[asked.field], int | float) for row in rows)
         if not numbers or draw.chance(0.25):
-            plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+            plural = _plural(noun)
             words = (
                 f"有多少{noun}？"
                 if zh
@@ -79,9 +116,14 @@ class Results:
             side = "最高" if most else "最低"
             return _asking(asked, f"哪个的{label}{side}？"), f"{name}的{label}{side}，为{value}。"
         side = "highest" if most else "lowest"
-        return _asking(
-            asked, f"Which {noun} has the {side} {label}?"
-        ), f"{name} has the {side} {label}: {value}."
+        forms = [
+            f"Which {noun} has the {side} {label}?",
+            f"Where is the {label} {side}?",
+            f"which {noun} has the {'most' if most else 'least'} {label}?",
+            f"Which one is {'first' if most else 'last'} in {label}?",
+            f"the {'largest' if most else 'smallest'} {label}, which {noun} is that?",
+        ]
+        return _asking(asked, draw.one(forms)), f"{name} has the {side} {label}: {value}."
 
     def several(self, zh: bool) -> Example:
         draw = self.draw
@@ -90,6 +132,45 @@ class Results:
         return self._example(
             "results", asked, results, ("" if zh else " ").join(one.answer for one in asked), zh
         )
+
+    def compared(self, zh: bool) -> Example | None:
+        """The same value of two things, one result each: which is more, or both."""
+        draw, asked = self.draw, self.records.asked(zh)
+        other = self.records.like(asked, zh)
+        name = str(drawn(draw, asked.kind, zh)[0]) if asked.subject else ""
+        values = asked.value, other.get(asked.field)
+        if not name or name == asked.subject or not all(isinstance(value, int | float) for value in values):
+            return None
+        mine, theirs = asked.subject, name
+        if values[0] == values[1]:
+            return None
+        first = values[0] > values[1]
+        best, most = (mine, values[0]) if first else (theirs, values[1])
+        label = asked.label
+        if zh:
+            text = draw.one([f"{mine}和{theirs}哪个的{label}更高？", f"{mine}和{theirs}，谁的{label}多？"])
+            reply = f"{best}的{label}更高，为{most}。"
+            if draw.chance(0.4):
+                text = draw.one([f"{mine}和{theirs}的{label}各是多少？", f"查{mine}和{theirs}的{label}"])
+                reply = f"{mine}的{label}是{values[0]}，{theirs}的是{values[1]}。"
+        elif draw.chance(0.3):
+            text = draw.one(
+                [f"What {label} do {mine} and {theirs} have?", f"{label} of {mine} and of {theirs}?"]
+            )
+            reply = f"The {label} of {mine} is {values[0]}, that of {theirs} is {values[1]}."
+        else:
+            words = [
+                f"Which has more {label}, {mine} or {theirs}?",
+                f"Who is ahead in {label}: {mine} or {theirs}?",
+                f"compare the {label} of {mine} and {theirs}",
+            ]
+            text, reply = draw.one(words), f"{best} has the higher {label}: {most}."
+        pair = [
+            _asking(asked, text),
+            Asked(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""}),
+        ]
+        results = [layouts.spaced({"name": one.subject, **one.row}) for one in pair]
+        return self._example("results", pair, results, reply, zh)
 
     def error(self, zh: bool) -> Example:
         draw, asked = self.draw, self.records.asked(zh)
@@ -140,7 +221,7 @@ class Results:
         self, skill: str, asked: list[Asked], results: list[str], reply: str, zh: bool, listed: bool = False
     ) -> Example:
         draw = self.draw
-        words = [one.question for one in asked]
+        words = [one.question for one in asked if one.question]
         text = words[0] if len(words) == 1 else self._both(words, zh)
         specs, calls = self._tools(asked, listed, zh)
         messages: tuple[Message, ...] = exchange(text, calls, results)
@@ -178,3 +259,7 @@ class Results:
 
 def _asking(asked: Asked, words: str) -> Asked:
     return Asked(**{**asked.__dict__, "question": words})
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -18,6 +18,7 @@ class Shown:
         self.draw, self.zh = draw, zh
         self.obscure = draw.chance(0.12)
         self.style = draw.random.random()
+        self.routes = not self.obscure and draw.chance(0.04)
         self.same_style = draw.chance(0.5)
         self.specs: list[ToolSpec] = []
         self._named: dict[int, tuple[str, list[str]]] = {}
@@ -33,6 +34,9 @@ class Shown:
     def arguments(self, tool: Tool, values: dict[int, Any]) -> dict[str, Any]:
         names = self._named[id(tool)][1]
         return {names[index]: values[index] for index in sorted(values)}
+
+    def key(self, tool: Tool, index: int) -> str:
+        return self._named[id(tool)][1][index]
 
     def _spec(self, tool: Tool) -> tuple[ToolSpec, list[str]]:
         name = self._name(tool)
@@ -69,6 +73,11 @@ class Shown:
     def _description(self, tool: Tool) -> str:
         chinese = bool(self.zh and tool.zh)
         text = self.draw.one(tool.zh if chinese else tool.descriptions)
+        if self.routes:
+            # As an OpenAPI document has it whose authors wrote no summary.
+            method = "GET" if tool.reads else self.draw.one(["POST", "POST", "PUT"])
+            before = self.draw.one(["", "v1/", "api/"])
+            return f"{method} /{before}{tool.plugin}/{tool.names[0].replace('_', '-')}"
         if chinese:
             return text
         if self.draw.chance(0.15):

@@ -13,6 +13,7 @@ from rightseat.prompt import Prompt, ToolSpec
 from rightseat.schema import checker
 from train import leakage, questions
 from train.example import Example, call, exchange
+from train.missing import label
 from train.mix import Mix, fault
 from train.render import END, Renderer
 
@@ -27,7 +28,7 @@ async def test_prompts_are_what_the_runtime_sends() -> None:
     template = await load(chatml(), eos=END)
     renderer, format = Renderer(template), Signatures()
     for example in Mix(8).examples(200):
-        prompt = Prompt(messages=example.messages, tools=example.tools)
+        prompt = Prompt(messages=example.messages, tools=example.tools, output_schema=example.schema)
         plan = format.plan(Ask(prompt=prompt, abilities=template.abilities))
         assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
 
@@ -54,7 +55,7 @@ def test_every_skill_is_there_in_both_languages(examples: list[Example]) -> None
     skills = {(example.skill, example.zh) for example in examples}
     assert {
         (skill, zh)
-        for skill in ("call", "missing", "result", "rows", "choice", "none")
+        for skill in ("call", "missing", "result", "rows", "choice", "none", "schema")
         for zh in (True, False)
     } <= skills
 
@@ -80,9 +81,11 @@ def test_results_come_after_the_call_that_led_to_them() -> None:
     assert messages[2].call_id == made.id
 
 
-def test_held_out_questions_are_sound() -> None:
-    every = list(questions.items())
+@pytest.mark.parametrize("part", ["dev", "final"])
+def test_held_out_questions_are_sound(part: str) -> None:
+    every = list(questions.items(part))
     assert len(every) >= 300
+    assert {item.skill for item in every} == {"calls", "missing", "results", "choices"}
     for item in every:
         schemas = {tool.name: tool.parameters for tool in item.tools}
         wanted = item.calls if item.kind == "call" else []
@@ -90,5 +93,31 @@ def test_held_out_questions_are_sound() -> None:
             assert checker(schemas[name]).problem(arguments) is None, item.question
 
 
-def test_held_out_questions_share_nothing_with_the_training_data() -> None:
+def test_final_questions_share_nothing_with_the_training_data() -> None:
     assert list(leakage.shared(1500)) == []
+
+
+def test_final_questions_share_no_set_with_those_that_were_read() -> None:
+    dev, final = ({item.set for item in questions.items(part)} for part in ("dev", "final"))
+    assert not dev & final
+
+
+def test_what_is_shared_is_found() -> None:
+    """A question of the training data is no held-out question."""
+    tool = ToolSpec("get_time", "", {"type": "object", "properties": {}})
+    item = questions.Item("calls", "clock", (tool,), "What is the time?", wanted="none")
+    found = list(leakage.faults(item, {"gettime"}, [leakage.pattern("what is {0}")], set(), {"clock"}))
+    assert len(found) == 3
+
+
+def test_what_is_lacking_is_asked_for() -> None:
+    mix = Mix(5)
+    asks = {slot.asked for slot in mix.slotted.slots.values()}
+    examples = [mix.slotted.lacking("en") for _ in range(60)]
+    assert not any(example.calls for example in examples)
+    assert all(example.text in asks or example.text.startswith("Which ") for example in examples)
+
+
+def test_an_argument_is_named_as_people_do() -> None:
+    keys = ("temperature_c", "birthDate", "id", "unit_no")
+    assert [label(key) for key in keys] == ["temperature", "birth date", "id", "unit"]

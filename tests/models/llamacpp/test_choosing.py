@@ -14,7 +14,7 @@ from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.model import Known, Llama, Manner
 from rightseat.models.llamacpp.proof import Question, judge
 from rightseat.models.llamacpp.template import Sources
-from rightseat.models.llamacpp.wire import Piece
+from rightseat.models.llamacpp.wire import Piece, Token
 from rightseat.prompt import Prompt, ToolChoice, ToolSpec
 from rightseat.streams import closing
 from tests.contract.formats.cases import FIND, RING, TOOLS
@@ -100,6 +100,25 @@ async def test_what_is_not_judged() -> None:
         oracle = Oracle()
         assert await chosen(oracle, asked) == asked.tool_choice
         assert oracle.asked == []
+
+
+class Halving(Oracle):
+    """Its tokens are parts of characters, as those of a small model are for Chinese."""
+
+    async def pieces(self, text: str, *, special: bool = True) -> list[Token]:
+        found = await super().pieces(text, special=special)
+        return [one if str(one.piece).isascii() else Token(one.id, [0xE5]) for one in found]
+
+
+async def test_parts_of_characters_are_not_judged() -> None:
+    """The engine fails on them in a grammar."""
+    oracle = Halving(ring=-30)
+    assert await chosen(oracle, prompt("auto", said("user", "Ring 铃!"))) == ToolChoice("named", "ring")
+    assert all(request["n_predict"] == len(" Ring ") for request in oracle.asked)
+    oracle = Halving(ring=-30)
+    alone = prompt("auto", said("user", "敲铃"))
+    assert await chosen(oracle, alone) == alone.tool_choice
+    assert oracle.asked == []
 
 
 async def test_after_a_result_comes_an_answer() -> None:

@@ -80,6 +80,12 @@ def test_without_tools_the_adapter_rests() -> None:
         assert not plan.adapted
 
 
+def test_the_adapter_chooses_among_names_and_fills_no_other_schema() -> None:
+    for schema, adapted in (({"type": "string", "enum": ["a", "b"]}, True), ({"type": "integer"}, False)):
+        plan, _ = planned(Signatures(), template_of(chatml()), ASKED, tools=(), output_schema=schema)
+        assert plan.adapted == adapted
+
+
 def test_an_earlier_call_is_shown_as_it_was_written() -> None:
     _, prompt = planned(Signatures(), template_of(chatml()), ASKED, CALLED, said("user", "Go on."))
     assert '<tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>\n<tool_call>{' in prompt

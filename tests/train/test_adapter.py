@@ -1,0 +1,58 @@
+"""The shipped adapter through the real llama.cpp: a slice of the held-out questions."""
+
+import pytest
+
+from rightseat.models.llamacpp import options, weights
+from train.evaluate import Seen, ask
+from train.questions import Item, items
+
+EVERY = 15
+MEASURED = 0.85
+"""Share of the slice that the shipped adapter answers right; docs/embedded-model.md has the whole."""
+FLOOR = MEASURED - 0.05
+
+
+def chosen() -> list[Item]:
+    return list(items("final"))[::EVERY][:20]
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)
+async def test_a_slice_of_the_held_out_questions() -> None:
+    if weights.find().path is None:
+        pytest.skip("the embedded weights are not here: rightseat models pull")
+    model = options.local("", {})
+    try:
+        seen = [await ask(model, item) for item in chosen()]
+    finally:
+        await model.close()
+    assert all(one.valid for one in seen)
+    right = sum(one.right for one in seen) / len(seen)
+    assert right >= FLOOR, [(one.item.question, one.calls, one.text) for one in seen if not one.right]
+
+
+def test_the_slice_has_all_skills_and_both_languages() -> None:
+    slice_ = chosen()
+    assert len(slice_) == 20
+    assert {item.skill for item in slice_} == {"calls", "missing", "results", "choices"}
+    assert {item.zh for item in slice_} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "calls", "text", "right"),
+    [
+        ('ring {"times": 2}', [("ring", {"times": 2})], "", True),
+        ('ring {"times": 2}', [("ring", {"times": 3})], "", False),
+        ('ring {"times": 2}', [], "Done.", False),
+        ("none", [], "None of my tools can do that.", True),
+        ("none", [("ring", {})], "", False),
+        ("ask how many|times", [], "How many times?", True),
+        ("ask how many", [], "Which bell?", False),
+        ("say 12", [], "It rang 12 times.", True),
+        ("say 12", [], "It rang 120 times.", False),
+        ("say 12", [], '{"times": 12}', False),
+    ],
+)
+def test_what_is_right_is_seen(wanted: str, calls: list[tuple[str, object]], text: str, right: bool) -> None:
+    item = Item("calls", "set", (), "question", wanted=wanted)
+    assert Seen(item, text, calls).right == right

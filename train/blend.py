@@ -1,0 +1,25 @@
+"""python -m train.blend FIRST.npz SECOND.npz OUT.npz [SHARE]: the mean of a fit and one that went on from it.
+
+Each of two such fits has its own leaning, to call or to ask; their mean has less of both. SHARE is the
+second one's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def main(first: Path, second: Path, out: Path, share: float = 0.5) -> None:
+    one, other = np.load(first), np.load(second)
+    mixed = {}
+    for name in one.files:
+        mean = (1 - share) * one[name].astype(np.float32) + share * other[name].astype(np.float32)
+        mixed[name] = mean.astype(one[name].dtype)
+    np.savez(out, **mixed)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]), *map(float, sys.argv[4:]))
