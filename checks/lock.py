@@ -1,4 +1,4 @@
-"""Writes every lock anew: requirements/*.txt and the peers'. No lock names an index or a host."""
+"""Writes every lock anew: requirements, the peers' and the examples'. No lock names an index or a host."""
 
 import shutil
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "tests" / "peers"
+EXAMPLES = ROOT / "examples"
 HEADER = "# Written by `make lock`; do not edit. Hashes for every platform, Python 3.11 and newer.\n"
 COMPILE = (
     "pip",
@@ -47,7 +48,7 @@ def main() -> int:
     if shutil.which("npm") is None:
         print("npm is missing: the locks of the npm peers stay as they are", file=sys.stderr)
         return 1
-    for package in sorted(PEERS.glob("*/package.json")):
+    for package in sorted([*PEERS.glob("*/package.json"), *EXAMPLES.glob("*/package.json")]):
         lock_npm(package.parent)
     return 0
 
