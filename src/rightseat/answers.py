@@ -33,7 +33,12 @@ class GivenUp(Exception):
 
 
 class Unfit(Exception):
-    """The answer is not what was asked for; the text says why, to the person."""
+    """The answer is not what was asked for; the text says why, to the person. `given` are the fields of a
+    form that fit all the same: they need not be said again."""
+
+    def __init__(self, why: str, given: dict[str, Any] | None = None) -> None:
+        super().__init__(why)
+        self.given = given or {}
 
 
 def consent(text: str) -> bool | None:
@@ -46,15 +51,38 @@ def bare(text: str) -> str:
     return text.strip().strip(".!。！ ").lower()
 
 
-async def fit(ask: Ask, answer: Answer, model: Model) -> Any:
-    """The answer as a value of the question's schema, or Unfit, or GivenUp."""
-    value = answer.payload if answer.text is None else await read(ask, answer.text, model)
+async def fit(ask: Ask, answer: Answer, model: Model, before: dict[str, Any] | None = None) -> Any:
+    """The answer as a value of the question's schema, or Unfit, or GivenUp. `before` was said earlier."""
+    given = before or {}
+    try:
+        value = answer.payload if answer.text is None else await read(ask, answer.text, model)
+    except Unfit as unfit:
+        raise Unfit(str(unfit), given) from None
     if ask.kind == "confirm" and isinstance(value, bool):
         value = {"approved": value}
+    if ask.kind == "form" and isinstance(value, dict):
+        value = {**given, **value}
     problem = checker(ask.schema).problem(value)
     if problem is not None:
-        raise Unfit(problem)
+        raise Unfit(unsaid(ask.schema, value) or problem, fitting(ask.schema, value) or given)
     return value
+
+
+def unsaid(schema: dict[str, Any], value: Any) -> str:
+    """What a form still lacks, in words."""
+    wanted = schema.get("required") or ()
+    missing = [name for name in wanted if isinstance(value, dict) and name not in value]
+    return f"the answer does not say {', '.join(missing)}; please give each value by name" if missing else ""
+
+
+def fitting(schema: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The fields that are right each for itself."""
+    known = fields(schema)
+    defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    said = value.items() if isinstance(value, dict) else ()
+    return {
+        name: one for name, one in said if name in known and not checker({**known[name], **defs}).problem(one)
+    }
 
 
 async def read(ask: Ask, text: str, model: Model) -> Any:
@@ -71,6 +99,8 @@ async def read(ask: Ask, text: str, model: Model) -> Any:
         (name, schema), *_ = properties.items()
         if (only := plain(schema, text)) is not None:
             return {name: only}
+        if choices := schema.get("enum"):
+            raise Unfit(f"please answer with one of: {', '.join(map(str, choices))}")
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
         # An object was meant as the answer, right or wrong; a bare number may just be words.
@@ -84,13 +114,9 @@ async def understood(ask: Ask, text: str, model: Model) -> Any:
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
     optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
-        value = await structured(model, question, optional)
+        return await structured(model, question, optional)
     except RightseatError:
         raise Unfit("the answer could not be read; please give each value by name") from None
-    missing = [name for name in ask.schema.get("required") or () if name not in value]
-    if missing:
-        raise Unfit(f"the answer does not say {', '.join(missing)}; please give each value by name")
-    return value
 
 
 def fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:

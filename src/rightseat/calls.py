@@ -131,18 +131,23 @@ class Batch:
             return given_up
         others = tuple(other for other in kept.open if other is not question)
         try:
-            value = await fit(question.ask, answer, model)
+            value = await fit(question.ask, answer, model, question.given)
         except GivenUp:
             return given_up
         except Unfit as unfit:
-            if question.again >= MAX_AGAIN:
+            # Whoever answers field by field gets on, and is not asked for the last time.
+            again = question.again + (unfit.given == question.given)
+            if again > MAX_AGAIN:
                 return replace(kept, open=()), failure(
                     "no_answer", f"The person was asked three times: {unfit}"
                 )
-            again = self.interrupt(
-                question.ask, question.interrupt.call, f"{question.ask.message}\n({unfit})"
+            repeated = Open(
+                self.interrupt(question.ask, question.interrupt.call, f"{question.ask.message}\n({unfit})"),
+                question.ask,
+                question.place,
+                again,
+                unfit.given,
             )
-            repeated = Open(again, question.ask, question.place, question.again + 1)
             return replace(kept, open=(*others, repeated)), None
         if kept.paused:
             return replace(kept, open=others, fresh={**kept.fresh, question.place: value}), None

@@ -64,6 +64,8 @@ class Open(Struct, frozen=True):
     ask: Ask
     place: int = 0
     again: int = 0
+    given: dict[str, Any] = {}
+    """Of a form, what was answered already."""
 
 
 class Kept(Struct, frozen=True):

@@ -123,6 +123,13 @@ async def test_what_the_answer_does_not_say_is_asked_for_and_not_invented() -> N
         await read(FORM, "hm", "{}")
 
 
+async def test_one_of_several_is_said_with_what_there_is() -> None:
+    form = {"type": "object", "properties": {"answer": {"enum": ["large", "small"]}}, "required": ["answer"]}
+    with pytest.raises(Unfit, match="please answer with one of: large, small"):
+        await read(form, "middling")
+    assert await read(form, "Small") == {"answer": "small"}
+
+
 @pytest.mark.parametrize(
     "text",
     ["city: Rome\ndays: 3", "- city = Rome\n- days = 3", "city: Rome, days: 3", "days：3；city：Rome"],

@@ -230,3 +230,24 @@ async def test_what_a_follow_up_asks_of_the_tools_is_heard() -> None:
     posted = (said("user", "hi"), asked, said("tool", "shown", call_id=start.id))
     await run(runtime, tools=spec, messages=posted, tool_choice=ToolChoice("none"))
     assert model.asked[1].tools == ()
+
+
+async def test_a_form_may_be_answered_field_by_field() -> None:
+    fields = {"city": {"type": "string"}, "days": {"type": "integer"}, "why": {"type": "string"}}
+    schema = {"type": "object", "properties": fields, "required": [*fields]}
+
+    @tool
+    async def book(ctx: ToolContext) -> str:
+        return json.dumps(ctx.ask("Where to, how long, and why?", schema))
+
+    # What is not `name: value` is for the model, which can make nothing of it here.
+    model = Lines(calls(("book", "{}")), says("?"), says("?"), says("ok"))
+    runtime = Runtime(model=model, tools=[book])
+    events = await run(runtime)
+    for text, lacks in (("city: Rome", "days, why"), ("many", "could not be read"), ("days: 3", "say why")):
+        [ask] = [event for event in events if isinstance(event, Interrupt)]
+        events = await run(runtime, answers=(Answer(ask.id, text=text),))
+        assert lacks in next(event.message for event in events if isinstance(event, Interrupt))
+    [last] = [event for event in events if isinstance(event, Interrupt)]
+    events = await run(runtime, answers=(Answer(last.id, text="why: rest"),))
+    assert json.loads(results(events)[0]) == {"city": "Rome", "days": 3, "why": "rest"}

@@ -111,9 +111,19 @@ def phrase(question: Interrupt) -> str:
     if question.kind == "form" and len(fields) > 1:
         names = (f"- {name}{note(field)}" for name, field in fields.items())
         return f"{question.message}\n\n" + "\n".join(names)
+    for field in fields.values():
+        if options := choices(field):
+            return f"{question.message}\n\n" + "\n".join(f"- {option}" for option in options)
     return question.message
 
 
 def note(field: object) -> str:
     text = field.get("description") if isinstance(field, dict) else None
-    return f": {text}" if text else ""
+    options = ", ".join(choices(field))
+    return (f": {text}" if text else "") + (f" ({options})" if options else "")
+
+
+def choices(field: object) -> list[str]:
+    """What there is to choose from."""
+    found = field.get("enum") if isinstance(field, dict) else None
+    return [str(one) for one in found] if isinstance(found, list) else []
