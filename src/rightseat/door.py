@@ -183,6 +183,8 @@ class Route:
     body: type[Struct] | None = None
     """The shape of the request, for the OpenAPI document."""
     summary: str = ""
+    empty: bool = False
+    """It answers 204: there is nothing to say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def operation(
         "operationId": "_".join([door.name, route.method.lower(), *re.findall(r"\w+", template(route))]),
         "tags": [door.name],
         "responses": {
-            "200": {"description": "The answer", "content": answers(route)},
+            **good(route),
             "default": refusal("An error; `code` is stable", errors[CallerError.status]),
         },
     }
@@ -85,6 +85,12 @@ def operation(
 
 def parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+def good(route: Route) -> dict[str, Any]:
+    if route.empty:
+        return {"204": {"description": "Done; there is nothing to say"}}
+    return {"200": {"description": "The answer", "content": answers(route)}}
 
 
 def answers(route: Route) -> dict[str, Any]:

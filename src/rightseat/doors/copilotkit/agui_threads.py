@@ -147,7 +147,7 @@ async def events(request: Request, host: Host) -> Reply:
 
 ROUTES = (
     Route("GET", PATH, listing, summary="The kept threads, the newest first"),
-    Route("POST", f"{PATH}/clear", clear, summary="Delete all threads"),
+    Route("POST", f"{PATH}/clear", clear, summary="Delete all threads", empty=True),
     Route("PATCH", f"{PATH}/{{thread}}", update, body=Change, summary="Rename or archive a thread"),
     Route("DELETE", f"{PATH}/{{thread}}", delete, summary="Delete a thread with all that is its own"),
     Route("POST", f"{PATH}/{{thread}}/archive", archive, summary="Archive a thread"),

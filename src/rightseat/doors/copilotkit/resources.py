@@ -31,7 +31,7 @@ async def metadata(request: Request, host: Host) -> Reply:
 ROUTES = (
     Route("POST", f"{PATH}/threads/subscribe", cloud, summary="Of CopilotKit's cloud: answers 422"),
     Route("POST", f"{PATH}/annotate", cloud, summary="Of CopilotKit's cloud: answers 422"),
-    Route("GET", f"{PATH}/inspector-metadata", metadata, summary="Nothing: answers 204"),
+    Route("GET", f"{PATH}/inspector-metadata", metadata, summary="Nothing is told here", empty=True),
 )
 
 
