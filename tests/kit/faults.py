@@ -5,7 +5,7 @@ import gzip
 from dataclasses import replace
 
 from tests.kit.answers import SSE, Answer, Reply, say, text, write_json
-from tests.kit.chunks import chunk, dump, error, frame, whole
+from tests.kit.chunks import dump, error, frame, whole
 from tests.kit.connection import Connection, Received
 
 CANARY = "upstream-text-canary"
@@ -107,9 +107,10 @@ def endless(rate: float = 0) -> Reply:
 
     async def reply(connection: Connection, request: Received) -> None:
         # Many at once where no rate is asked for: the peer is to be flooded, not this loop.
-        # With a probability each, so that none is told together with another: what comes out is as much.
-        word = chunk({"content": " word"})
-        word["choices"][0]["logprobs"] = {"content": []}
+        word = text(1).chunks[1]
+        if not rate:
+            # Each with a probability, so that none is told together with another: what comes out is as much.
+            word["choices"][0]["logprobs"] = {"content": []}
         piece = (frame(word) if request.stream else b" " * 64) * (1 if rate else 64)
         await connection.head(200, SSE if request.stream else {**JSON, "Transfer-Encoding": "chunked"})
         while True:
