@@ -8,7 +8,7 @@ from typing import Any
 from rightseat import Runtime
 from rightseat.continuation import Store
 from rightseat.events import Event, Interrupt, RunFailed, TextDelta
-from rightseat.messages import said
+from rightseat.messages import Message, said
 from rightseat.plugins.document import yaml_document
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.read import File
@@ -77,12 +77,14 @@ class Scene:
     owner: Owner = ME
     events: list[Event] = field(default_factory=list)
 
-    async def ask(self, question: str = "why", *answers: Answer) -> list[Interrupt]:
-        """The turn's events are in `events`; what it asks comes back."""
+    async def ask(
+        self, question: str = "why", *answers: Answer, before: tuple[Message, ...] = ()
+    ) -> list[Interrupt]:
+        """The turn's events are in `events`; what it asks comes back. `before` is the history."""
         responder = FlowResponder("p.f", self.flow, lambda flow, turn: self.kit, self.store)
         runtime = Runtime(agents={"p.f": responder}, store=self.store)
         turn = Turn(
-            messages=(said("user", question),),
+            messages=(*before, said("user", question)),
             assistant="p.f",
             answers=answers,
             thread=self.thread,

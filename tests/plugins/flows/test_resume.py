@@ -80,6 +80,34 @@ async def test_who_leaves_and_asks_again_goes_on_there() -> None:
     assert hanging.done.calls[-1] == ("three", {"x": "x x"})
 
 
+AGREED = SAFE.replace("name: two, ", "name: two, confirm: true, ")
+
+
+async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there() -> None:
+    hanging = Hanging(acts())
+    play = Scene(flow(AGREED), hanging.kit(says("ok")))
+    [question] = await play.ask()
+    yes = Answer(question.id, payload={"approved": True})
+    await hanging.leave(play.ask("why", yes))
+    assert await play.ask("why", yes) == []
+    assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
+    # Done is done: the same answer has nothing to go on with any more.
+    await play.ask("why", yes)
+    assert play.failed is not None
+    assert play.failed.code == "already_answered"
+
+
+async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_is_a_question() -> None:
+    for before, names in (("", ["one", "two", "two", "three"]), ("x", ["one", "two", "one"])):
+        hanging = Hanging(acts())
+        play = Scene(flow(AGREED), hanging.kit(says("ok")))
+        [question] = await play.ask()
+        await hanging.leave(play.ask("why", Answer(question.id, payload={"approved": True})))
+        told = said("assistant", before or f"{question.message}\n\nReply yes or no.")
+        await play.ask("yes", before=(said("user", "why"), told))
+        assert hanging.done.names == names
+
+
 async def test_another_question_begins_anew() -> None:
     hanging = Hanging(acts())
     play = Scene(flow(SAFE), hanging.kit(says("ok")))

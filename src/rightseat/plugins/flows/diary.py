@@ -54,6 +54,18 @@ class Diary:
             raise ContinuationGone(ANSWERED)
         return await self.taken(progress.heard(answers))
 
+    async def left(self, flow: Flow, turn: Turn) -> str:
+        """What was asked of a run that ended in the middle, after an answer that this turn brings again. The
+        answer itself is known already; whoever has no ids must bring it directly after our question."""
+        said = [message.text.strip() for message in turn.messages if message.role == "user"]
+        for question in dict.fromkeys(reversed(said if turn.answers else said[:-1])):
+            progress = await self.read(key_of(flow, question, turn))
+            if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
+                continue
+            if not self.busy(progress.key) and (turn.answers or follows(turn, progress.asked)):
+                return question
+        return ""
+
     async def give_up(self, state: Any, flow: Flow) -> None:
         """A run whose question nobody will answer: who asks the same again begins anew."""
         progress = restored(state, flow)
@@ -97,9 +109,20 @@ class Diary:
         self.key = key
         return True
 
+    def busy(self, key: str) -> bool:
+        running = _running.get(self.notes, set()) if self.notes is not None else set()
+        return (self.owner.name, key) in running
+
     def close(self) -> None:
         if self.notes is not None and self.key:
             _running.get(self.notes, set()).discard((self.owner.name, self.key))
+
+
+def follows(turn: Turn, asked: str) -> bool:
+    """Whether what the person says comes directly after the question."""
+    before = turn.messages[-2] if len(turn.messages) > 1 else None
+    told = "".join(before.text.split()) if before is not None and before.role == "assistant" else ""
+    return "".join(asked.split()) in told
 
 
 def key_of(flow: Flow, question: str, turn: Turn) -> str:

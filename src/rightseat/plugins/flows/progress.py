@@ -50,6 +50,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who asked last: the step itself, or we about it."""
     asks: tuple[Ask, ...] = ()
     """The open questions."""
+    asked: str = ""
+    """The question that was answered last, for as long as its step is in hand."""
     verdict: Any = None
     """The answer to what we asked about the step."""
     state: Any = None
@@ -85,6 +87,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
             agreed=False,
             asking="",
             asks=(),
+            asked="",
             verdict=None,
             state=None,
             answers=(),
@@ -96,9 +99,10 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if not self.asks or len(answers) < len(self.asks):
             return self
         fresh = answers[len(answers) - len(self.asks) :]
+        known = replace(self, asks=(), asked=self.asks[0].message)
         if self.asking == "step":
-            return replace(self, answers=(*self.answers, *fresh), asks=())
-        return replace(self, verdict=fresh[0], asks=())
+            return replace(known, answers=(*self.answers, *fresh))
+        return replace(known, verdict=fresh[0])
 
     def step_key(self, step: Step) -> str:
         """What a peer may know a repeated request by: the same for every try, another for every visit."""

@@ -86,12 +86,13 @@ class FlowResponder:
         """The call, anew or as it was kept when it stopped to ask."""
         kept = await self.take(turn)
         if kept is None:
-            if turn.answers:
+            left = await Diary(self.notes, turn.owner).left(self.flow, turn)
+            if turn.answers and not left:
                 raise ContinuationGone(
                     "This question was answered before, or it has expired. Please ask again."
                 )
             ids = Ids()
-            asked = msgspec.json.encode({"request": self.asked(turn)}).decode()
+            asked = msgspec.json.encode({"request": left or self.asked(turn)}).decode()
             message = Message("assistant", calls=(Call(ids.call(), CALL, asked),), id=ids.message())
             batch = self.batch(message, tool, turn, ids)
             batch.begin(())
