@@ -135,9 +135,9 @@ class Notes(Protocol):
     """Keeps how far something has come that must survive the process: a flow, after each of its steps. A
     Store may have it; both of ours do."""
 
-    async def note(self, owner: Owner, key: str, body: bytes) -> None:
-        """Keep this under the key, in place of what was there. What begins with a thread's id and a slash
-        goes with the thread."""
+    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+        """Keep this under the key, in place of what was there; for so long, else as long as a continuation.
+        What begins with a thread's id and a slash goes with the thread."""
         ...
 
     async def noted(self, owner: Owner, key: str) -> bytes | None: ...

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rightseat.continuation import Store
+from rightseat.continuation import Notes, Store
 from rightseat.detached import Detached
 from rightseat.engine import Assistant
 from rightseat.events import Event, Usage
@@ -68,7 +68,7 @@ class Runtime(Line):
         self.threads = threads or Detached(kept if isinstance(kept, Journal) else Memory())
         self._closes_threads = threads is None
         self.meters = meters or Meters()
-        self.ledger = ledger or Ledger()
+        self.ledger = ledger or Ledger(notes=kept if isinstance(kept, Notes) else None)
         self.quotas = quotas
         listed = list(assistants)
         if model is not None:
@@ -110,7 +110,7 @@ class Runtime(Line):
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """As a run: admitted by the owner's quota and charged to it."""
-        account = self.ledger.account(owner)
+        account = await self.ledger.opened(owner)
         account.admit(self.quotas.of(owner), self.ledger.clock())
         try:
             found = await super().embed(name, body, owner)
@@ -119,6 +119,8 @@ class Runtime(Line):
         told = found.get("usage")
         used = Usage(int(told.get("prompt_tokens") or 0)) if isinstance(told, dict) else Usage()
         account.charge(used, getattr(getattr(self.assistant(name), "model", None), "source", None))
+        if self.quotas.of(owner).daily:
+            await self.ledger.keep(owner, account)
         return found
 
 

@@ -19,6 +19,7 @@ from rightseat.layers.source import Source
 from rightseat.prompt import Prompt
 from rightseat.registry import runtime
 from rightseat.secret import Secret
+from rightseat.stores.sqlite import SQLite
 from rightseat.streams import closing
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
@@ -115,6 +116,35 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
 async def test_tokens_a_day() -> None:
     kept = made(Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")), tokens_per_day=150)
     assert [type(await last(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
+
+
+async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
+    steady, calendar = Clock(), Clock()
+
+    def started(store: SQLite) -> Runtime:
+        # Another process has another clock, but the same calendar.
+        steady.now += 5_000_000
+        return Runtime(
+            model=Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")),
+            quotas=Quotas(Quota(tokens_per_day=150)),
+            ledger=Ledger(steady, notes=store, calendar=calendar),
+            store=store,
+        )
+
+    found = []
+    for hours in (0, 1, 20, 4):
+        calendar.now += hours * 3600
+        store = SQLite(tmp_path, clock=calendar)
+        kept = started(store)
+        found.append((type(await last(kept)), type(await last(kept, BOB))))
+        if hours == 20:
+            failed = await last(kept)
+            assert isinstance(failed, RunFailed)
+            assert failed.retry_after == pytest.approx(3 * 3600)
+        await kept.close()
+        await store.close()
+    over, fine = (RunFailed, RunFailed), (RunFinished, RunFinished)
+    assert found == [fine, fine, over, fine]
 
 
 async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None:

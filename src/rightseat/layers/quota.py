@@ -6,14 +6,17 @@ tokens are charged where a model is called, so that whoever leaves in the middle
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 
+import msgspec
 from msgspec import Struct
 
-from rightseat.errors import RateLimited, SpendExceeded, TooManyRuns, UpstreamError
+from rightseat.continuation import Notes
+from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
 from rightseat.events import Event, Usage
 from rightseat.fragments import CallArgs, Fragment, Reasoning, Refusal, Text, Used
 from rightseat.history import estimate, weight
@@ -23,8 +26,10 @@ from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
 from rightseat.turn import Owner, Turn
 
+log = logging.getLogger(__name__)
 DAY = 86_400.0
 MOST = 10_000
+NOTE = "used today"
 
 
 class Quota(Struct, frozen=True, kw_only=True):
@@ -34,6 +39,10 @@ class Quota(Struct, frozen=True, kw_only=True):
     concurrent_runs: int = 0
     spend_per_day: float = 0
     tokens_per_day: int = 0
+
+    @property
+    def daily(self) -> bool:
+        return bool(self.spend_per_day or self.tokens_per_day)
 
 
 class Quotas(Struct, frozen=True):
@@ -95,13 +104,59 @@ class Account:
         self.asked += 1
 
 
-class Ledger:
-    """Accounts by owner, the idle ones longest unused forgotten first."""
+class Day(Struct, frozen=True):
+    """What a day has cost so far, as it is kept over a restart: `began` is a moment of the calendar."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
+    began: float
+    spent: float
+    tokens: int
+
+
+class Ledger:
+    """Accounts by owner, the idle ones longest unused forgotten first. `notes` keep a day's use over a
+    restart."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        most: int = MOST,
+        notes: Notes | None = None,
+        calendar: Callable[[], float] = time.time,
+    ) -> None:
         self.clock = clock
         self.most = most
+        self.notes = notes
+        self.calendar = calendar
         self.accounts: OrderedDict[str, Account] = OrderedDict()
+
+    async def opened(self, owner: Owner) -> Account:
+        """The owner's account, with what was used before a restart."""
+        known = owner.name in self.accounts
+        account = self.account(owner)
+        if self.notes is None or known:
+            return account
+        try:
+            body = await self.notes.noted(owner, NOTE)
+            day = None if body is None else msgspec.json.decode(body, type=Day)
+        except (StoreFailed, msgspec.DecodeError):
+            log.warning("what %s has used today cannot be read", owner.name)
+            return account
+        if day is not None and 0 <= (passed := self.calendar() - day.began) < DAY:
+            account.day = self.clock() - passed
+            account.spent += day.spent
+            account.tokens += day.tokens
+        return account
+
+    async def keep(self, owner: Owner, account: Account) -> None:
+        """Write down what was used today. An answer that was given stays given though it cannot be."""
+        if self.notes is None or not account.tokens:
+            return
+        began = self.calendar() - (self.clock() - account.day)
+        day = Day(began, account.spent, account.tokens)
+        try:
+            await self.notes.note(owner, NOTE, msgspec.json.encode(day), DAY)
+        except StoreFailed:
+            log.warning("what %s has used today cannot be kept", owner.name)
 
     def account(self, owner: Owner) -> Account:
         account = self.accounts.get(owner.name)
@@ -135,8 +190,9 @@ def limited(quotas: Quotas, ledger: Ledger) -> Layer:
 
 
 async def within_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Ledger) -> AsyncIterator[Event]:
-    account = ledger.account(turn.owner)
-    account.admit(quotas.of(turn.owner), ledger.clock())
+    account = await ledger.opened(turn.owner)
+    quota = quotas.of(turn.owner)
+    account.admit(quota, ledger.clock())
     before = ACCOUNT.get()
     ACCOUNT.set(account)
     try:
@@ -148,6 +204,8 @@ async def within_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Led
     finally:
         ACCOUNT.set(before)
         account.running -= 1
+        if quota.daily:
+            await ledger.keep(turn.owner, account)
 
 
 class Charged(Around):

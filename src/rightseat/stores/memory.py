@@ -33,11 +33,11 @@ class Shelf(Generic[V]):
         self.weight = 0
         self.items: OrderedDict[tuple[str, str], Entry[V]] = OrderedDict()
 
-    def put(self, owner: Owner, key: str, value: V) -> None:
+    def put(self, owner: Owner, key: str, value: V, seconds: float | None = None) -> None:
         now = self.clock()
         self.drop((owner.name, key))
         weight = len(value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=str))
-        self.items[owner.name, key] = Entry(now + self.lifetime, weight, value)
+        self.items[owner.name, key] = Entry(now + (seconds or self.lifetime), weight, value)
         self.weight += weight
         while self.items and (self.weight > self.capacity or next(iter(self.items.values())).expires < now):
             self.drop(next(iter(self.items)))
@@ -93,8 +93,8 @@ class Memory(Notebook):
         found = {call_id: self.results.get(owner, call_id) for call_id in call_ids}
         return {call_id: text for call_id, text in found.items() if text is not None}
 
-    async def note(self, owner: Owner, key: str, body: bytes) -> None:
-        self.notes.put(owner, key, body)
+    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+        self.notes.put(owner, key, body, seconds)
 
     async def noted(self, owner: Owner, key: str) -> bytes | None:
         return self.notes.get(owner, key)

@@ -208,6 +208,11 @@ async def test_notes_are_kept_for_a_time_and_within_a_size(bench: Bench) -> None
     assert await bench.store.noted(ME, "old") is None
     bench.now += LIFETIME + 1
     assert await bench.store.noted(ME, "new") is None
+    await bench.store.note(ME, "long", b"z", LIFETIME * 5)
+    bench.now += LIFETIME * 4
+    assert await bench.store.noted(ME, "long") == b"z"
+    bench.now += LIFETIME + 1
+    assert await bench.store.noted(ME, "long") is None
 
 
 async def test_a_threads_notes_go_with_it(store: Keeper) -> None:

@@ -32,11 +32,11 @@ class Shelves:
         totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
         self.weights = dict(totals.fetchall())
 
-    def put(self, kind: Kind, owner: Owner, key: str, body: bytes) -> None:
+    def put(self, kind: Kind, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         now = self.clock()
         self.drop(kind, owner, key)
         self.number += 1
-        row = (kind, owner.name, key, now + self.lifetime, len(body), self.number, body)
+        row = (kind, owner.name, key, now + (seconds or self.lifetime), len(body), self.number, body)
         self.database.execute(
             "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
             row,

@@ -143,8 +143,8 @@ class SQLite:
 
     # How far flows have come
 
-    async def note(self, owner: Owner, key: str, body: bytes) -> None:
-        await self.do(lambda: self.shelves.put("note", owner, key, body))
+    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+        await self.do(lambda: self.shelves.put("note", owner, key, body, seconds))
 
     async def noted(self, owner: Owner, key: str) -> bytes | None:
         return await self.do(lambda: self.shelves.get("note", owner, key))
