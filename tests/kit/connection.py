@@ -143,6 +143,8 @@ class Connection(asyncio.Protocol):
         """Waits while the peer does not read, so `sent` stops growing behind a slow reader."""
         await self._writable.wait()
         if self._transport.is_closing():
+            # Whoever writes for ever must let the loop hear that the peer has gone.
+            await asyncio.sleep(0)
             return
         self._transport.write(data)
         if self.current is not None:
