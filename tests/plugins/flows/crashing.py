@@ -80,9 +80,9 @@ class Deadly(SQLite):
     points: Points
     last: bytes = b"{}"
 
-    async def note(self, owner: Owner, key: str, body: bytes) -> None:
+    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         self.points("before note")
-        await super().note(owner, key, body)
+        await super().note(owner, key, body, seconds)
         self.last = body
         self.points("after note")
 

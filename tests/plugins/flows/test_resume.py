@@ -242,11 +242,11 @@ steps:
         class Cutting(Memory):
             """Loses the note of the second step, as if the process had died before it."""
 
-            async def note(self, owner: Any, key: str, body: bytes) -> None:
+            async def note(self, owner: Any, key: str, body: bytes, seconds: float | None = None) -> None:
                 if b'"again":' in body and not cut.is_set():
                     cut.set()
                     raise asyncio.CancelledError
-                await super().note(owner, key, body)
+                await super().note(owner, key, body, seconds)
 
         kept = Kit(
             model=Lines(says("ok")),
