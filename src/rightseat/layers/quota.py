@@ -131,21 +131,23 @@ class Ledger:
 
     async def opened(self, owner: Owner) -> Account:
         """The owner's account, with what was used before a restart."""
+        if owner.name in self.accounts:
+            return self.account(owner)
+        day = await self.noted(owner)
+        # Whoever came at the same time may have opened it meanwhile.
         known = owner.name in self.accounts
         account = self.account(owner)
-        if self.notes is None or known:
-            return account
+        if day is not None and not known and 0 <= (passed := self.calendar() - day.began) < DAY:
+            account.day, account.spent, account.tokens = self.clock() - passed, day.spent, day.tokens
+        return account
+
+    async def noted(self, owner: Owner) -> Day | None:
         try:
-            body = await self.notes.noted(owner, NOTE)
-            day = None if body is None else msgspec.json.decode(body, type=Day)
+            body = None if self.notes is None else await self.notes.noted(owner, NOTE)
+            return None if body is None else msgspec.json.decode(body, type=Day)
         except (StoreFailed, msgspec.DecodeError):
             log.warning("what %s has used today cannot be read", owner.name)
-            return account
-        if day is not None and 0 <= (passed := self.calendar() - day.began) < DAY:
-            account.day = self.clock() - passed
-            account.spent += day.spent
-            account.tokens += day.tokens
-        return account
+            return None
 
     async def keep(self, owner: Owner, account: Account) -> None:
         """Write down what was used today. An answer that was given stays given though it cannot be."""

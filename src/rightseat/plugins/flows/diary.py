@@ -22,6 +22,7 @@ from rightseat.turn import Owner, Turn
 _running: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 """By store, because a reload makes everything else anew."""
 _decode = msgspec.json.Decoder(Progress).decode
+RECENT = 8
 ANSWERED = "This question was answered before, or it has expired. Please ask again."
 
 
@@ -58,7 +59,9 @@ class Diary:
         """What was asked of a run that ended in the middle, after an answer that this turn brings again. The
         answer itself is known already; whoever has no ids must bring it directly after our question."""
         said = [message.text.strip() for message in turn.messages if message.role == "user"]
-        for question in dict.fromkeys(reversed(said if turn.answers else said[:-1])):
+        earlier = said if turn.answers else said[:-1]
+        # Each is looked up in the store: a long conversation must not cost more than a short one.
+        for question in dict.fromkeys(reversed(earlier[-RECENT:])):
             progress = await self.read(key_of(flow, question, turn))
             if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
                 continue
