@@ -81,12 +81,9 @@ python:
 	  echo "rightseat needs Python 3.11 or newer; '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 
-# install WHAT,ARGUMENTS: three tries, then a message that is not mistaken for a failed test.
+# install LOCK: by uv or pip, in several tries, with a message that is not mistaken for a failed test.
 define install
-	@for try in 1 2 3; do \
-	  $(BIN)/python -m pip install --quiet --retries 5 $(2) && exit 0; \
-	  echo "try $$try of 3 failed: $(1)" >&2; sleep $$try; \
-	done; echo "could not install $(1): see pip's message above" >&2; exit 3
+	@$(PYTHON) checks/packages.py $(BIN)/python $(1)
 endef
 
 # No network and nothing to retry: the lock holds the build backend too.
@@ -101,13 +98,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
-	$(call install,requirements/run.txt,--require-hashes -r requirements/run.txt)
+	$(call install,requirements/run.txt)
 	$(install_project)
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	@echo "installing the locked development tools …"
-	@# A test run imports a part of it: that much is compiled then, and kept.
-	$(call install,requirements/dev.txt,--no-compile --require-hashes -r requirements/dev.txt)
+	$(call install,requirements/dev.txt)
 	$(install_project)
 	@touch $(VENV)/.run $@

@@ -8,7 +8,6 @@ Exit code 3 means "could not install", which is never a failed test.
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 import venv
@@ -17,24 +16,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
+# Run as a file, it must find the project.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from checks import packages
+from checks.packages import COULD_NOT_INSTALL, InstallError, retry
+
 HERE = Path(__file__).resolve().parent
 PLACE = HERE.parent.parent / ".peers"
 # Large, and no test drives them.
 ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example", "copilotkit-runtime", "copilotkit-runtime-gql"}
-TRIES = 3
 # Each waits for the network about as long as it unpacks.
 AT_ONCE = 3
-COULD_NOT_INSTALL = 3
 # What the system calls it; the first is the smallest that can be installed.
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 one_apt = Lock()
-
-
-class InstallError(Exception):
-    """A peer could not be installed; says why in one line."""
 
 
 def main(names: Sequence[str]) -> int:
@@ -87,11 +85,8 @@ def install(name: str) -> None:
 
 
 def install_python(lock: Path, target: Path) -> None:
-    venv.create(target, with_pip=True)
-    python = target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    # A test imports a small part of it: that much is compiled then, and kept.
-    pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5", "--no-compile")
-    retry((*pip, "--require-hashes", "-r", str(lock)))
+    venv.create(target)
+    packages.install(target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"), lock)
 
 
 def install_npm(lock: Path, target: Path) -> None:
@@ -120,26 +115,6 @@ def apt(*packages: str) -> None:
         with one_apt:
             retry(("apt-get", "update", "-qq"))
             retry(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages))
-
-
-def retry(command: Sequence[str], cwd: Path | None = None) -> None:
-    reason = ""
-    for attempt in range(1, TRIES + 1):
-        try:
-            done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            reason = "no end within 300 s"
-        except OSError as error:
-            raise InstallError(f"{command[0]}: {error.strerror}") from error
-        else:
-            if done.returncode == 0:
-                return
-            said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
-            reason = f"exit {done.returncode}: {said[-1]}"
-        print(f"try {attempt} of {TRIES} failed ({' '.join(command[:4])}): {reason}", file=sys.stderr)
-        if attempt < TRIES:
-            time.sleep(attempt)
-    raise InstallError(f"{' '.join(command[:4])} failed {TRIES} times; {reason}")
 
 
 if __name__ == "__main__":

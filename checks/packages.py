@@ -1,0 +1,102 @@
+"""Installs a lock into an environment: `python checks/packages.py PYTHON LOCK`. Runs on the bare interpreter.
+
+By uv, which takes seconds where pip takes a minute; where uv cannot be had or fails, by pip. Both hold every
+file against the lock's hashes. Exit code 3 means "could not install", which is never a failed test.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOL = ROOT / "requirements" / "uv.txt"
+TRIES = 3
+SECONDS = 300
+COULD_NOT_INSTALL = 3
+
+
+class InstallError(Exception):
+    """Says in one line why it could not be installed."""
+
+
+def install(python: Path, lock: Path) -> None:
+    uv = fast(ROOT / ".venv")
+    if uv is not None:
+        command = (str(uv), "pip", "install", "--quiet", "--python", str(python), "--require-hashes", "-r")
+        done = run((*command, str(lock)), env=os.environ | indexes())
+        if done == "":
+            return
+        print(f"uv could not install {lock.name}, pip tries: {done}", file=sys.stderr)
+    ensure_pip(python)
+    # What is imported is compiled then, and kept.
+    pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5", "--no-compile")
+    retry((*pip, "--require-hashes", "-r", str(lock)))
+
+
+def fast(environment: Path) -> Path | None:
+    """uv in our own environment, installed there if it is missing."""
+    found = environment / ("Scripts/uv.exe" if sys.platform == "win32" else "bin/uv")
+    if not found.exists():
+        python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        said = run((str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(TOOL)))
+        if said:
+            print(f"could not install uv: {said}", file=sys.stderr)
+    return found if found.exists() else None
+
+
+def indexes() -> dict[str, str]:
+    """uv does not read pip's settings: a mirror that somebody has set there counts for it too."""
+    asked = subprocess.run(
+        (sys.executable, "-m", "pip", "config", "get", "global.index-url"), capture_output=True, text=True
+    )
+    url = os.environ.get("PIP_INDEX_URL") or asked.stdout.strip()
+    return {"UV_DEFAULT_INDEX": url} if url and "UV_DEFAULT_INDEX" not in os.environ else {}
+
+
+def ensure_pip(python: Path) -> None:
+    if run((str(python), "-m", "pip", "--version")):
+        retry((str(python), "-m", "ensurepip"))
+
+
+def run(command: Sequence[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    """Empty when it went well, else why it did not, in a line."""
+    try:
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"no end within {SECONDS} s"
+    except OSError as error:
+        raise InstallError(f"{command[0]}: {error.strerror}") from error
+    if done.returncode == 0:
+        return ""
+    said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+    return f"exit {done.returncode}: {said[-1]}"
+
+
+def retry(command: Sequence[str], cwd: Path | None = None) -> None:
+    reason = ""
+    for attempt in range(1, TRIES + 1):
+        reason = run(command, cwd)
+        if not reason:
+            return
+        print(f"try {attempt} of {TRIES} failed ({' '.join(command[:4])}): {reason}", file=sys.stderr)
+        if attempt < TRIES:
+            time.sleep(attempt)
+    raise InstallError(f"{' '.join(command[:4])} failed {TRIES} times; {reason}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    python, lock = map(Path, arguments)
+    try:
+        # Not resolved: a virtual environment's interpreter is a link.
+        install(Path(os.path.abspath(python)), lock.resolve())
+    except InstallError as error:
+        print(f"could not install {lock}: {error}", file=sys.stderr)
+        return COULD_NOT_INSTALL
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
