@@ -10,12 +10,14 @@ import re
 from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
 
+from rightseat.agent import Recalled
 from rightseat.calling.builtin import understood
 from rightseat.errors import CallerError, RightseatError
 from rightseat.events import Event
@@ -102,6 +104,15 @@ class Threads(Protocol):
     async def delete(self, owner: Owner, thread: str, /) -> bool: ...
 
 
+class Document(Struct, frozen=True):
+    """A file that a client may read."""
+
+    name: str
+    description: str
+    kind: str
+    path: Path
+
+
 class Host(Protocol):
     """The part of a Runtime that a door may see."""
 
@@ -111,9 +122,27 @@ class Host(Protocol):
     @property
     def responders(self) -> Mapping[str, Responder]: ...
 
+    def described(self, name: str, /) -> Described | None:
+        """What one of the responders says of itself."""
+        ...
+
+    async def recall(self, name: str, owner: Owner, thread: str, /) -> Recalled | None:
+        """What an agent itself remembers of a thread; None where it does not, or is no such agent."""
+        ...
+
     @property
-    def assistants(self) -> Mapping[str, Described]:
-        """Those of the responders that are described."""
+    def tools(self) -> Mapping[str, Tool]:
+        """What a client may call by itself: plugins' operations, scripts and flows."""
+        ...
+
+    @property
+    def documents(self) -> Mapping[str, Document]:
+        """Files that may be read, by their URI: the flows'."""
+        ...
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """What each plugin suggests to ask."""
         ...
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...

@@ -131,6 +131,16 @@ class Custom(Struct, frozen=True, tag=True):
     value: Any
 
 
+class Nested(Struct, frozen=True, tag=True):
+    """Something that a run inside this one does: an agent that a tool call handed over to. Its RunStarted and
+    its end are in here too; its state, steps and artifacts are not, they are this run's."""
+
+    run: str
+    agent: str
+    call: str
+    event: Event
+
+
 class RunFinished(Struct, frozen=True, tag=True):
     """`pending` are the client's calls that the run waits for, `usage` is all of the run's model calls."""
 
@@ -169,6 +179,7 @@ Event = (
     | Citations
     | Suggestions
     | Custom
+    | Nested
     | RunFinished
     | RunFailed
 )

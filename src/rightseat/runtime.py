@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.agent import AgentSource, Guest, Recalled
 from rightseat.assemble import Opened
 from rightseat.continuation import Store
+from rightseat.directory import Directory, Handing
+from rightseat.door import Described
 from rightseat.engine import Assistant, Engine
 from rightseat.errors import (
     NotConfigured,
@@ -79,26 +82,6 @@ class Unwatched:
     def end(self, failed: RightseatError | None, /) -> None: ...
 
 
-class Directory(Mapping[str, Responder]):
-    """Finds everybody by name, and lists all but the hidden ones."""
-
-    def __init__(self, every: Mapping[str, Responder], hidden: Set[str]) -> None:
-        self.every = every
-        self.listed = {name: one for name, one in every.items() if name not in hidden}
-
-    def __getitem__(self, name: str) -> Responder:
-        return self.every[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.every
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.listed)
-
-    def __len__(self) -> int:
-        return len(self.listed)
-
-
 class Runtime:
     def __init__(
         self,
@@ -109,6 +92,7 @@ class Runtime:
         assistants: Iterable[Assistant] = (),
         agents: Mapping[str, Responder] | None = None,
         flows: Mapping[str, Responder] | None = None,
+        sources: Iterable[AgentSource] = (),
         layers: Iterable[Layer] = (),
         store: Store,
         limits: Limits = Limits(),
@@ -128,12 +112,14 @@ class Runtime:
         self._closers = tuple(closers)
         self.flows: Mapping[str, Responder] = flows or {}
         self.agents: Mapping[str, Responder] = agents or {}
-        responders: dict[str, Responder] = {a.name: Engine(a, store) for a in listed}
+        handing = Handing()
+        words = {a.name: a.description for a in listed}
+        responders: dict[str, Responder] = {a.name: Engine(handing.equipped(a, words), store) for a in listed}
         responders |= {**self.flows, **self.agents}
-        every = {name: wrapped(responder, layers) for name, responder in responders.items()}
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
-        self.responders: Mapping[str, Responder] = Directory(every, hidden)
+        self.sources = tuple(sources)
+        self.responders = handing.directory = Directory(responders, hidden, self.sources, layers)
 
     @property
     def active(self) -> int:
@@ -142,7 +128,7 @@ class Runtime:
     @property
     def ready(self) -> bool:
         """Whether new work is taken: not while draining, nor while a model says that it is down."""
-        models = (assistant.model for assistant in self.assistants.values())
+        models = (model for assistant in self.assistants.values() for model in assistant.every)
         return not self.draining and all(getattr(model, "ready", True) for model in models)
 
     def responder(self, name: str | None) -> Responder:
@@ -162,17 +148,35 @@ class Runtime:
             return name or None
         if name in self.aliases:
             return self.aliases[name]
+        if self.picked(name):
+            return name.partition("/")[0]
         models = {id(assistant.model) for assistant in self.assistants.values()}
-        if len(models) <= 1 and self.agents.keys() <= self.assistants.keys():
+        if len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.sources:
             return None
         known = ", ".join(self.responders)
         raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
+
+    def picked(self, name: str | None) -> str | None:
+        """The model that ASSISTANT/MODEL names, where that assistant lets clients choose."""
+        assistant, _, model = (name or "").partition("/")
+        found = self.assistants.get(assistant)
+        return model if model and found is not None and found.models else None
 
     def assistant(self, name: str | None) -> Assistant | None:
         """None where a Responder of one's own answers to that name."""
         if name is None and DEFAULT not in self.responders:
             return next(iter(self.assistants.values()), None)
         return self.assistants.get(name or DEFAULT)
+
+    def described(self, name: str) -> Described | None:
+        if name in self.assistants:
+            return self.assistants[name]
+        agent = self.responders.agent(name)
+        return Guest(agent) if agent is not None else None
+
+    async def recall(self, name: str, owner: Owner, thread: str) -> Recalled | None:
+        agent = self.responders.agent(name)
+        return await agent.recall(owner, thread) if agent is not None else None
 
     def bare(self, name: str | None) -> bool:
         assistant = self.assistant(name)
@@ -283,7 +287,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Start what models hold: a local one's process. Without it, each starts with its first question."""
-        models = {id(assistant.model): assistant.model for assistant in self.assistants.values()}
+        models = {id(model): model for assistant in self.assistants.values() for model in assistant.every}
         for model in models.values():
             start = getattr(model, "start", None)
             if start is None:
@@ -293,22 +297,20 @@ class Runtime:
             except UpstreamError as error:
                 # Another's server may come later: until then `ready` is false.
                 log.warning("a model is not there yet: %s", error.message)
+        for source in self.sources:
+            await source.start()
 
     async def close(self) -> None:
         """Close what the runtime holds open: models' connections, children."""
         for assistant in self.assistants.values():
-            for close in (getattr(assistant.model, "close", None), *(tool.close for tool in assistant.tools)):
+            closers = [getattr(model, "close", None) for model in assistant.every]
+            for close in (*closers, *(tool.close for tool in assistant.tools)):
                 if close is not None:
                     await close()
+        for source in self.sources:
+            await source.close()
         for closer in self._closers:
             await closer()
-
-
-def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
-    """The first layer is the outermost."""
-    for layer in reversed(list(layers)):
-        responder = layer(responder)
-    return responder
 
 
 def failure_of(error: RightseatError) -> RunFailed:

@@ -1,0 +1,105 @@
+"""The spec `anthropic:NAME` and its options → Anthropic."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from yarl import URL
+
+from rightseat.abilities import known as believed
+from rightseat.abilities import said
+from rightseat.errors import ConfigError
+from rightseat.models.anthropic.client import ANTHROPIC_URL, Anthropic
+from rightseat.models.anthropic.request import Manner
+from rightseat.nearest import meant
+
+_ABLE = ("tools", "parallel", "schema", "images")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    base_url: str = ANTHROPIC_URL
+    """The server, without `/v1`; else ANTHROPIC_BASE_URL."""
+    api_key: str | None = None
+    """Else ANTHROPIC_API_KEY, but only to Anthropic and ANTHROPIC_BASE_URL."""
+    headers: dict[str, str] = {}
+    """Further headers of each request; a value may be a reference."""
+    connect_timeout: float = 10
+    """Seconds for a connection."""
+    first_token_timeout: float = 120
+    """Seconds until the model begins to think or to answer."""
+    idle_timeout: float = 60
+    """Seconds of silence within an answer."""
+    max_tokens: int | None = None
+    """The longest answer where a caller names none; not given: the most that the model can write."""
+    thinking: bool | int | None = None
+    """True: it thinks before it answers; a number: with so many tokens, where a model takes one; false: not,
+    where that can be; not given: as the model does by itself."""
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    """How hard the model tries, where it knows the word; a caller's `reasoning_effort` goes before it."""
+    cache: bool = True
+    """Marks instructions, tools and the last turn for the vendor's prompt cache."""
+    sampling: bool = False
+    """Passes on temperature, top_p and top_k, by the API of 2023: Claude 4.6 and older take them."""
+    strict_tools: bool = False
+    """The API enforces each tool's schema that it can: such arguments are passed on as they come."""
+    tries: int = 3
+    """How often a request is sent that fails before its first token."""
+    tools: bool | None = None
+    """Whether the model calls tools; not given, as with the three below: as its family does."""
+    parallel: bool | None = None
+    """Whether it calls several of them in one answer."""
+    schema: bool | None = None
+    """Whether the API enforces an output schema; if not, the model is told it in words."""
+    images: bool | None = None
+    """Whether the model takes images."""
+
+
+def model(name: str, options: Mapping[str, Any]) -> Anthropic:
+    """What the options do not give comes from ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
+    if not name:
+        raise ConfigError("anthropic: needs a model's name, as in anthropic:claude-opus-5-5")
+    keys = Options.__struct_fields__
+    for key in options:
+        if key not in keys:
+            hint = meant(key, keys)
+            raise ConfigError(f"The model anthropic:{name} has no option {key!r}. {hint}", param=key)
+    given = {"base_url": os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, **options}
+    # The environment's key belongs to the environment's server: it is not shown to any other.
+    if "base_url" not in options or is_anthropic(str(options["base_url"])):
+        given.setdefault("api_key", os.environ.get("ANTHROPIC_API_KEY") or None)
+    try:
+        known = msgspec.convert(given, Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"The model anthropic:{name} has a wrong option: {error}") from error
+    _check(name, known)
+    fields = msgspec.structs.asdict(known)
+    abilities = said(believed("anthropic", name), {key: fields.pop(key) for key in _ABLE})
+    manner = Manner(
+        schema=abilities.schema,
+        **{key: fields.pop(key) for key in Manner.__struct_fields__ if key in fields},
+    )
+    return Anthropic(name, manner=manner, abilities=abilities, **fields)
+
+
+def _check(name: str, options: Options) -> None:
+    for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries", "max_tokens"):
+        value = getattr(options, key)
+        if value is not None and not value > 0:
+            raise ConfigError(f"The model anthropic:{name} needs a {key} above 0.", param=key)
+    carried = {header.lower() for header in options.headers}
+    if (
+        is_anthropic(options.base_url)
+        and not options.api_key
+        and not carried & {"authorization", "x-api-key"}
+    ):
+        raise ConfigError(
+            f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
+        )
+
+
+def is_anthropic(base_url: str) -> bool:
+    return URL(base_url).host == "api.anthropic.com"

@@ -1,0 +1,189 @@
+"""Prompt → the arguments of the SDK's `messages.create`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.models.anthropic import known
+from rightseat.models.anthropic.conversation import PROVIDER, Conversation, conversation, plain
+from rightseat.models.anthropic.known import UNKNOWN_LONGEST, Claude
+from rightseat.models.anthropic.schema import enforceable
+from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+
+LEAST_BUDGET = 1024
+BUDGET = 8192
+# The last version of the API that has the knobs of sampling.
+OLD_API = "2023-06-01"
+RULE = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+
+_CACHED = {"type": "ephemeral"}
+_CHOICES: dict[str, dict[str, Any]] = {
+    "auto": {"type": "auto"},
+    "none": {"type": "none"},
+    "required": {"type": "any"},
+}
+_TIERS = ("auto", "standard_only")
+
+
+class Manner(Struct, frozen=True, kw_only=True):
+    """How this model is asked, as its options say."""
+
+    max_tokens: int | None = None
+    thinking: bool | int | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    cache: bool = True
+    sampling: bool = False
+    strict_tools: bool = False
+    schema: bool = True
+
+
+class Asked(Struct, frozen=True):
+    """A request. `names`: the tools' own names by those that the API is told; `enforced` are among these."""
+
+    body: dict[str, Any]
+    names: dict[str, str]
+    enforced: frozenset[str]
+
+
+def asked(name: str, prompt: Prompt, manner: Manner) -> Asked:
+    model = known.claude(name)
+    limit = _limit(prompt.settings, manner, model)
+    thinking = _thinking(prompt, manner, model, limit)
+    thinks = thinking is not None and thinking["type"] != "disabled"
+    told = conversation(prompt.messages, name, model, thinking=thinks or model.thinks == "always")
+    body: dict[str, Any] = {"model": name, "max_tokens": limit, "messages": told.messages, "stream": True}
+    if thinking is not None:
+        body["thinking"] = thinking
+    _schema(body, told, prompt, manner)
+    enforced = _tools(body, told, prompt, manner)
+    system = ["\n\n".join(told.leading)] if told.leading else []
+    if system + told.late:
+        body["system"] = [{"type": "text", "text": words} for words in system + told.late]
+    if manner.cache:
+        _mark(body, bool(told.leading))
+    _knobs(body, prompt.settings, manner, model)
+    return Asked(body, {plain(tool.name): tool.name for tool in prompt.tools}, enforced)
+
+
+def _limit(settings: Settings, manner: Manner, model: Claude) -> int:
+    asked = settings.max_tokens or manner.max_tokens or model.longest or UNKNOWN_LONGEST
+    return min(asked, model.longest or asked)
+
+
+def _thinking(prompt: Prompt, manner: Manner, model: Claude, limit: int) -> dict[str, Any] | None:
+    """What is said of thinking; None is nothing, and means what the model does by itself."""
+    wish = manner.thinking
+    if wish is False or (prompt.must and not model.forced_thinks):
+        return {"type": "disabled"} if model.thinks == "default" else None
+    if model.thinks in ("default", "always") or (wish is not None and model.thinks == "asked"):
+        # Said aloud only so that what it thinks is shown.
+        return {"type": "adaptive", "display": "summarized"}
+    if wish is None or model.thinks != "budget" or not _thought_so_far(prompt):
+        return None
+    budget = min(max(BUDGET if wish is True else wish, LEAST_BUDGET), limit - 1)
+    return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_BUDGET else None
+
+
+def _thought_so_far(prompt: Prompt) -> bool:
+    """Among its calls a model with a budget must find its thoughts; where they are lost, it cannot think."""
+    for message in reversed(prompt.messages):
+        if message.role == "assistant":
+            return any(opaque.provider == PROVIDER for opaque in message.opaque)
+        if message.role == "user":
+            break
+    return True
+
+
+def _schema(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Manner) -> None:
+    schema = prompt.output_schema
+    if schema is None:
+        return
+    closed = enforceable(schema) if manner.schema else None
+    if closed is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": closed}}
+    else:
+        told.late.append(RULE + msgspec.json.encode(schema).decode())
+
+
+def _tools(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Manner) -> frozenset[str]:
+    """Adds the tools, and tells whose arguments the API is sure to get right."""
+    if not prompt.tools:
+        if told.called:
+            # Calls in a conversation are refused without tools; these may be read of, not called.
+            open_schema = {"type": "object"}
+            body["tools"] = [{"name": name, "input_schema": open_schema} for name in told.called]
+            body["tool_choice"] = _CHOICES["none"]
+        return frozenset()
+    body["tools"] = [_tool(tool, manner.strict_tools) for tool in prompt.tools]
+    choice = _choice(prompt.tool_choice)
+    if prompt.settings.parallel_calls is False and choice["type"] != "none":
+        choice = {**choice, "disable_parallel_tool_use": True}
+    if choice != _CHOICES["auto"]:
+        body["tool_choice"] = choice
+    return frozenset(tool["name"] for tool in body["tools"] if tool.get("strict"))
+
+
+def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
+    schema = (
+        tool.parameters if tool.parameters.get("type") == "object" else {**tool.parameters, "type": "object"}
+    )
+    out: dict[str, Any] = {"name": plain(tool.name), "input_schema": schema}
+    if tool.description:
+        out["description"] = tool.description
+    # Strict is refused with a schema that the API cannot keep in full; such arguments are checked here alone.
+    if (strict or tool.strict) and enforceable(schema) == schema:
+        out["strict"] = True
+    return out
+
+
+def _choice(choice: ToolChoice) -> dict[str, Any]:
+    if choice.mode == "named":
+        return {"type": "tool", "name": plain(choice.name or "")}
+    return _CHOICES[choice.mode]
+
+
+def _mark(body: dict[str, Any], leading: bool) -> None:
+    """Where the vendor's cache may begin again: behind tools and instructions, and behind the last turn."""
+    if leading:
+        body["system"][0]["cache_control"] = _CACHED
+    elif "tools" in body:
+        body["tools"][-1]["cache_control"] = _CACHED
+    for message in reversed(body["messages"]):
+        if message["role"] == "user":
+            message["content"][-1]["cache_control"] = _CACHED
+            break
+
+
+def _knobs(body: dict[str, Any], settings: Settings, manner: Manner, model: Claude) -> None:
+    """What else was asked for and this API knows; the rest is ignored quietly."""
+    stops = [stop for stop in settings.stop if stop.strip()]
+    if stops:
+        body["stop_sequences"] = stops
+    extra = settings.extra
+    effort = known.effort(extra.get("reasoning_effort"), model) or known.effort(manner.effort, model)
+    if effort:
+        body.setdefault("output_config", {})["effort"] = effort
+    metadata = extra.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("user_id"), str):
+        body["metadata"] = {"user_id": metadata["user_id"]}
+    if extra.get("service_tier") in _TIERS:
+        body["service_tier"] = extra["service_tier"]
+    if manner.sampling and (sampling := _sampling(settings, "thinking" in body)):
+        body["extra_body"] = sampling
+        body["extra_headers"] = {"anthropic-version": OLD_API}
+
+
+def _sampling(settings: Settings, thinking: bool) -> dict[str, Any]:
+    """At most one of temperature and top_p, and none beside thinking: the API refuses anything else."""
+    if thinking:
+        return {}
+    if settings.temperature is not None:
+        out: dict[str, Any] = {"temperature": min(max(settings.temperature, 0.0), 1.0)}
+    else:
+        out = {} if settings.top_p is None else {"top_p": settings.top_p}
+    if isinstance(top_k := settings.extra.get("top_k"), int) and top_k > 0:
+        out["top_k"] = top_k
+    return out

@@ -1,0 +1,70 @@
+"""Which JSON Schemas the API enforces by itself.
+
+Objects must be closed and everything must have a type. Limits of numbers, lengths and patterns it cannot
+keep: they are left out, and the answer is checked here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SAID = frozenset({"type", "description", "title", "enum", "const", "required", "default"})
+_LIMITS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) | frozenset(
+    {"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "examples", "$schema", "$id"}
+)
+_TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "uri"}) | frozenset(
+    {"ipv4", "ipv6", "uuid"}
+)
+_DEEPEST = 64
+
+
+class Open(Exception):
+    """The schema says what the API cannot enforce."""
+
+
+def enforceable(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema less its limits, which takes all that the schema takes; None where it cannot be said."""
+    try:
+        return _object(schema, 0) if schema.get("type") == "object" else None
+    except Open:
+        return None
+
+
+def _any(schema: object, depth: int) -> dict[str, Any]:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        raise Open
+    if schema.get("type") == "object":
+        return _object(schema, depth)
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    told = {"enum", "const", "anyOf", "$ref"} & schema.keys()
+    if (not told and not _TYPES.issuperset(kinds)) or "object" in kinds:
+        raise Open
+    return _fields(schema, depth)
+
+
+def _object(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    if schema.get("additionalProperties") is not False or not isinstance(schema.get("properties"), dict):
+        raise Open
+    return _fields(schema, depth)
+
+
+def _fields(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _SAID or key == "additionalProperties":
+            out[key] = value
+        elif key in ("properties", "$defs") and isinstance(value, dict):
+            out[key] = {name: _any(inner, depth + 1) for name, inner in value.items()}
+        elif key == "items":
+            out[key] = _any(value, depth + 1)
+        elif key == "anyOf" and isinstance(value, list):
+            out[key] = [_any(inner, depth + 1) for inner in value]
+        elif key == "$ref" and str(value).startswith("#/$defs/"):
+            out[key] = value
+        elif key == "format":
+            out.update({key: value} if value in _FORMATS else {})
+        elif key not in _LIMITS:
+            raise Open
+    return out

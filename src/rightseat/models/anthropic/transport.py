@@ -1,0 +1,104 @@
+"""The official SDK over our HTTP client: it says what is sent, we send it and read the answer ourselves.
+
+By its own client a token costs three times as much, and an answer that is left is closed by the collector.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import anthropic
+import httpx2
+from yarl import URL
+
+from rightseat.http import Client, Cut, Response, request_head
+
+SOURCE = "rightseat.response"
+"""Under this name of an answer's extensions stands the Response that it comes from."""
+
+_ERROR_BODY = 64 << 10
+_ERROR_BODY_SECONDS = 2.0
+# Said by our client, or not at all: a compressed stream is a late one, and could be a bomb.
+_OURS = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
+_NOT_TOLD = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie"})
+
+log = logging.getLogger(__name__)
+
+
+def sdk(
+    base: URL, api_key: str | None, headers: Mapping[str, str], client: Client
+) -> anthropic.AsyncAnthropic:
+    # At DEBUG these log whole requests, and with them what people said.
+    for name in ("anthropic", "httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    unkeyed = {} if api_key else {"Authorization": anthropic.Omit()}
+    return anthropic.AsyncAnthropic(
+        # Without a key given here it would look for one in the environment and on the disk.
+        api_key=api_key or "none",
+        base_url=str(base),
+        max_retries=0,
+        default_headers=cast(Mapping[str, str], {**unkeyed, **headers}),
+        open_telemetry=False,
+        http_client=httpx2.AsyncClient(transport=Transport(client), follow_redirects=False, trust_env=False),
+    )
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {name: value for name, value in request.headers.items() if name not in _OURS}
+        headers["accept-encoding"] = "identity"
+        head = request_head(request.method, URL(str(request.url), encoded=True), headers)
+        response = await self._client.send(head, await request.aread(), math.inf)
+        accepted = False
+        try:
+            await response.head()
+            accepted = 200 <= response.status < 300
+            if not accepted:
+                body = await _refusal(response)
+                return httpx2.Response(response.status, headers=_plain(response.headers), content=body)
+        finally:
+            if not accepted:
+                response.close()
+        return httpx2.Response(
+            response.status,
+            headers=_plain(response.headers),
+            stream=_Unread(response),
+            extensions={SOURCE: response},
+        )
+
+    async def aclose(self) -> None:
+        self._client.close()
+
+
+class _Unread(httpx2.AsyncByteStream):
+    """The body of a good answer: it is read from the Response, and here only closed."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+
+    def __aiter__(self) -> Any:
+        raise RuntimeError("the body is read from the Response")
+
+    async def aclose(self) -> None:
+        self._response.close()
+
+
+async def _refusal(response: Response) -> bytes:
+    try:
+        async with asyncio.timeout(_ERROR_BODY_SECONDS):
+            return (await response.read(_ERROR_BODY))[:_ERROR_BODY]
+    except (TimeoutError, Cut):
+        log.debug("the body of an error answer did not arrive whole")
+        return b""
+
+
+def _plain(headers: Mapping[str, str]) -> dict[str, str]:
+    """Without cookies, which are not kept, and without what describes the body: it is not to be unpacked."""
+    return {name: value for name, value in headers.items() if name not in _NOT_TOLD}

@@ -1,0 +1,154 @@
+"""Google's `:streamGenerateContent?alt=sse` as it is on the wire, as strict with a request as Google is."""
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.kit.answers import SSE, write_json
+from tests.kit.chunks import Json, dump
+from tests.kit.connection import Connection, Received
+from tests.kit.faults import CANARY
+
+USAGE: Json = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}
+TARGET = re.compile(r"/v1(?:beta)?/models/([\w.-]+):streamGenerateContent\?alt=sse")
+DATA = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
+# A call comes whole and as an object; an answer that is refused or filtered is no answer but an error.
+UNSAID = frozenset({"refusal", "content filter", "a call that is not JSON", "length within a call"})
+STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+def part(text: str | None = None, *, signature: bytes | None = None, **fields: Any) -> Json:
+    out = {**({} if text is None else {"text": text}), **fields}
+    return out if signature is None else {**out, "thoughtSignature": base64.b64encode(signature).decode()}
+
+
+def call(name: str, args: Json, *, id: str | None = None, signature: bytes | None = None) -> Json:
+    return part(functionCall={"name": name, "args": args, **({"id": id} if id else {})}, signature=signature)
+
+
+def chunk(*parts: Json, finish: str | None = None, usage: Json | None = USAGE) -> Json:
+    """Google counts up in every chunk."""
+    candidate: Json = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    out: Json = {"candidates": [candidate], "modelVersion": "kit", "responseId": "kit-1"}
+    return out if usage is None else {**out, "usageMetadata": usage}
+
+
+def error(status: int, message: str = CANARY, details: Sequence[Json] = ()) -> Json:
+    body: Json = {"code": status, "message": message, "status": STATUS.get(status, "UNKNOWN")}
+    return {"error": {**body, "details": list(details)} if details else body}
+
+
+def retry_info(delay: str) -> Json:
+    return {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer by its chunks; `rate` is how many a second, 0 is full speed."""
+
+    chunks: Sequence[Json]
+    rate: float = 0
+
+    async def __call__(self, connection: Connection, request: Received) -> None:
+        if (problem := refusal(request)) is not None:
+            await write_json(connection, 400, error(400, problem))
+            return
+        await connection.head(200, SSE)
+        for one in self.chunks:
+            await connection.chunk(frame(one))
+            if self.rate:
+                await asyncio.sleep(1 / self.rate)
+        await connection.chunk(b"")
+
+
+@dataclass(frozen=True)
+class Failed:
+    status: int
+    body: Json
+
+    async def __call__(self, connection: Connection, _request: Received) -> None:
+        await write_json(connection, self.status, self.body)
+
+
+def frame(value: object) -> bytes:
+    return b"data: " + dump(value) + b"\r\n\r\n"
+
+
+def say(*texts: str, finish: str | None = "STOP") -> Streamed:
+    return Streamed([*(chunk(part(text)) for text in texts), chunk(finish=finish)])
+
+
+def of_turn(turn: Json) -> Streamed | Failed:
+    """What a case of the contract suite says."""
+    ends = {"length": "MAX_TOKENS", "cut": None}
+    finish = turn.get("finish", "stop")
+    if finish == "raise:upstream_busy":
+        return Failed(429, error(429, details=[retry_info("7s")]))
+    said = turn.get("say", [])
+    chunks = [chunk(part(turn["reason"], thought=True))] if "reason" in turn else []
+    chunks += [chunk(part(text)) for text in ([said] if isinstance(said, str) else said)]
+    if calls := [call(one["name"], _args(one["arguments"])) for one in turn.get("calls", ())]:
+        chunks.append(chunk(*calls))
+    if finish != "cut":
+        chunks.append(chunk(part(""), finish=ends.get(finish, "STOP")))
+    pace = turn.get("pace_ms")
+    return Streamed(chunks, 1000 / pace if pace else 0)
+
+
+def _args(text: str) -> Any:
+    return json.loads(text)
+
+
+def refusal(request: Received) -> str | None:
+    """What Google would not take of a request, None when it takes all."""
+    found = TARGET.fullmatch(request.target)
+    if request.method != "POST" or found is None:
+        return f"no such path {request.target}"
+    if not request.headers.get("x-goog-api-key"):
+        return "no key"
+    contents = request.json.get("contents") or []
+    if not contents or contents[0]["role"] != "user":
+        return "contents must begin with the user"
+    return next((fault for one in contents if (fault := _unfit(one))), None) or _unpaired(
+        contents, found[1].startswith("gemini-3")
+    )
+
+
+def _unfit(content: Json) -> str | None:
+    if content.get("role") not in ("user", "model") or not content.get("parts"):
+        return "a content needs a role and parts"
+    for one in content["parts"]:
+        kinds = DATA & set(one)
+        if len(kinds) != 1:
+            return f"a part has exactly one datum, not {sorted(kinds)}"
+        if one.get("text") == "" and "thoughtSignature" not in one:
+            return "a part is empty"
+    return None
+
+
+def _unpaired(contents: list[Json], signs: bool) -> str | None:
+    asked: list[str] = []
+    for content in contents:
+        calls = [one for one in content["parts"] if "functionCall" in one]
+        answers = [one["functionResponse"]["name"] for one in content["parts"] if "functionResponse" in one]
+        if answers != asked:
+            return f"{len(asked)} calls and {len(answers)} responses"
+        if signs and calls and "thoughtSignature" not in calls[0]:
+            return "a call without a thought_signature"
+        asked = [one["functionCall"]["name"] for one in calls]
+    return None

@@ -1,0 +1,187 @@
+"""Streams as they come, and the fragments that they are."""
+
+import itertools
+import json
+
+import pytest
+
+from rightseat.errors import Incomplete, RightseatError, UpstreamGarbled, UpstreamOverloaded
+from rightseat.events import Usage
+from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.models.anthropic.answer import Answer, Reason
+from rightseat.sse import Reader
+from tests.kit.chunks import Json
+from tests.kit.vendors import anthropic as wire
+
+DONE = [Used(Usage(7, 3)), Finish("stop")]
+THOUGHT = {"type": "thinking", "thinking": "first think", "signature": wire.SIGNATURE}
+
+
+def read(data: bytes, size: int | None = None) -> list[Fragment]:
+    """The fragments of a whole stream, given in pieces of `size` bytes."""
+    answer, reader = Answer("claude-kit", {}), Reader()
+    out: list[Fragment] = []
+    step = size or max(1, len(data))
+    for at in range(0, len(data), step):
+        for payload in reader.feed(data[at : at + step]):
+            out += answer.feed(payload)
+    for payload in reader.close():
+        out += answer.tail(payload)
+    return out + answer.end()
+
+
+def told(*blocks: list[bytes], reason: str = "end_turn") -> list[Fragment]:
+    return read(b"".join(wire.answer(*blocks, reason=reason).events))
+
+
+def test_thoughts_are_signed_and_kept_in_their_place() -> None:
+    found = told(
+        wire.thinking(0, "first ", "think"),
+        wire.text(1, "Let me see."),
+        wire.redacted(2, "ciphertext"),
+        wire.tool_use(3, "add", '{"a"', ": 2}"),
+        wire.tool_use(4, "now"),
+        reason="tool_use",
+    )
+    steps = [
+        {"block": THOUGHT},
+        {"text": 11},
+        {"block": {"type": "redacted_thinking", "data": "ciphertext"}},
+        {"call": 0},
+        {"call": 1},
+    ]
+    assert found == [
+        Reasoning("first "),
+        Reasoning("think"),
+        Text("Let me see."),
+        CallName(0, "add"),
+        CallArgs(0, '{"a"'),
+        CallArgs(0, ": 2}"),
+        CallName(1, "now"),
+        CallArgs(1, "{}"),
+        Opaque("anthropic", {"model": "claude-kit", "steps": steps}),
+        Used(Usage(7, 3)),
+        Finish("calls"),
+    ]
+
+
+def test_thoughts_that_are_not_shown_are_kept_all_the_same() -> None:
+    found = told(wire.thinking(0), wire.text(1, "Yes."))
+    hidden = {"type": "thinking", "thinking": "", "signature": wire.SIGNATURE}
+    assert found[:2] == [
+        Text("Yes."),
+        Opaque("anthropic", {"model": "claude-kit", "steps": [{"block": hidden}, {"text": 4}]}),
+    ]
+
+
+def test_what_nobody_signed_cannot_be_given_back() -> None:
+    assert told(wire.thinking(0, "hm", signature="")) == [Reasoning("hm"), *DONE]
+
+
+def test_blocks_at_the_same_time() -> None:
+    """By index, however they mix."""
+    first, second = wire.tool_use(0, "add", "[1", "]"), wire.tool_use(1, "sub", "[2", "]")
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
+    found = told(mixed, reason="tool_use")
+    assert found[:-2] == [
+        CallName(0, "add"), CallName(1, "sub"), CallArgs(0, "[1"), CallArgs(1, "[2"), CallArgs(0, "]"),
+        CallArgs(1, "]"),
+    ]  # fmt: skip
+
+
+def test_what_is_not_known_is_skipped() -> None:
+    search = wire.block(
+        0,
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+        {"type": "input_json_delta", "partial_json": '{"query": "x"}'},
+    )
+    result = wire.block(1, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []})
+    cited = wire.block(
+        2,
+        {"type": "text", "text": "He", "citations": []},
+        {"type": "citations_delta", "citation": {"type": "page_location"}},
+        {"type": "text_delta", "text": "llo"},
+    )
+    odd = [wire.event("weather_report", sky="blue"), wire.PING]
+    assert told(search, result, cited, odd) == [Text("He"), Text("llo"), *DONE]
+
+
+def test_arguments_that_come_whole() -> None:
+    begun: Json = {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1.0}}
+    assert told(wire.block(0, begun), reason="tool_use")[:2] == [CallName(0, "add"), CallArgs(0, '{"a":1.0}')]
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("tool_use", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("pause_turn", "length"),
+        ("refusal", "content_filter"),
+        ("something_new", "stop"),
+    ],
+)
+def test_a_stop_reason(reason: str, finish: Reason) -> None:
+    assert told(wire.text(0, "x"), reason=reason)[-1] == Finish(finish)
+
+
+def test_calls_decide_whatever_the_reason_says() -> None:
+    assert told(wire.tool_use(0, "add"), reason="end_turn")[-1] == Finish("calls")
+    assert told(wire.tool_use(0, "add"), reason="max_tokens")[-1] == Finish("length")
+
+
+def test_what_was_in_the_cache_is_part_of_the_input() -> None:
+    opening = wire.opening(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
+    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[0] == Used(
+        Usage(1111, 5, 100)
+    )
+
+
+BLOCKS = (wire.thinking(0, "é世"), wire.text(1, "a\u2028b", "🙂\n\n"), wire.tool_use(2, "add", "{", "}"))
+WHOLE = b"".join(wire.answer(*BLOCKS).events)
+
+
+def test_any_split_gives_the_same() -> None:
+    whole = read(WHOLE)
+    assert len(whole) == 9
+    for size in range(1, 40):
+        assert read(WHOLE, size) == whole
+    for end in (b"\r\n", b"\r"):
+        for size in (1, 2, 3, 7):
+            assert read(WHOLE.replace(b"\n", end), size) == whole
+
+
+def test_any_cut_is_incomplete() -> None:
+    # Only the blank line behind the last event may be missing.
+    last = WHOLE.index(b"event: message_stop")
+    for at in itertools.chain(range(0, last, 7), range(last, len(WHOLE) - 3)):
+        with pytest.raises(Incomplete):
+            read(WHOLE[:at])
+    assert read(WHOLE[:-2]) == read(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("payload", "error"),
+    [
+        (b"{", UpstreamGarbled),
+        (b"[]", UpstreamGarbled),
+        (b'{"no": "type"}', UpstreamGarbled),
+        (b'{"type": "content_block_delta", "index": 9, "delta": {"text": "x"}}', UpstreamGarbled),
+        (b'{"type": "content_block_start", "content_block": {"type": "tool_use"}}', UpstreamGarbled),
+        (b'{"type": "x", "index": "one"}', UpstreamGarbled),
+        (b'{"type": "x\xff"}', UpstreamGarbled),
+        (b'{"type": "x", "error": ' + b"[" * 100_000, UpstreamGarbled),
+        (json.dumps(wire.failed(529)).encode(), UpstreamOverloaded),
+    ],
+)
+def test_a_payload_that_is_none(payload: bytes, error: type[RightseatError]) -> None:
+    with pytest.raises(error):
+        Answer("claude-kit", {}).feed(payload)
+
+
+def test_an_end_without_a_reason_is_none() -> None:
+    with pytest.raises(Incomplete):
+        read(wire.opening() + wire.event("message_stop"))
