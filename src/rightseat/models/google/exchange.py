@@ -1,0 +1,163 @@
+"""One answer on its way through Google's client: its time, its errors, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any, cast
+
+import aiohttp
+from msgspec import Struct
+
+from rightseat.errors import RightseatError
+from rightseat.models.google import faults
+from rightseat.models.google.lines import Lines
+from rightseat.models.google.sdk import errors, types
+
+_ERROR_BODY = 64 << 10
+_ERROR_BODY_SECONDS = 2.0
+# How long the end of the HTTP body may lag behind the end of the answer.
+_LINGER_SECONDS = 0.5
+
+
+class Times(Struct, frozen=True):
+    """Seconds for a connection, for the first token, and between two tokens."""
+
+    connect: float
+    first: float
+    idle: float
+
+
+class Left(Exception):
+    """Raised within Google's client when nobody reads on: so all of its generators end here and now."""
+
+
+class Exchange:
+    """Reads chunk by chunk. Google's client gives no hold on the response behind it: `tracing` sees it.
+
+    `note` is given what Google says of an error, and where.
+    """
+
+    def __init__(
+        self,
+        stream: AsyncIterator[types.GenerateContentResponse],
+        times: Times,
+        note: Callable[[str, bytes], None],
+    ) -> None:
+        self._stream = stream
+        self._times = times
+        self._note = note
+        self._deadline = asyncio.get_running_loop().time() + times.first
+        self._timeout: asyncio.Timeout | None = None
+        self._response: aiohttp.ClientResponse | None = None
+        self._connected = False
+        self._over = False
+        self.begun = False
+        """Set by the reader with the first fragment: from then on silence counts, not the deadline."""
+        self.finished = False
+        """Set by the reader when the answer is said to be over: then no end of the stream is too early."""
+
+    async def next(self) -> types.GenerateContentResponse | None:
+        """The next chunk, None at the end. Only the waits for one count."""
+        token = _CURRENT.set(self)
+        try:
+            async with asyncio.timeout_at(self._due()) as self._timeout:
+                return await anext(self._stream)
+        except StopAsyncIteration:
+            self._over = True
+            return None
+        except RightseatError:
+            self._over = True
+            raise
+        except errors.APIError as error:
+            self._over = True
+            found = faults.error_of(error.details)
+            raise faults.of_error(error.code or faults.code_of(found), found, {}) from error
+        except (aiohttp.ClientError, OSError) as error:
+            self._over = True
+            if self.finished:
+                return None
+            raise self._broken(error) from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            # Whatever is not the JSON of an answer breaks Google's client in one of these ways.
+            self._over = True
+            raise faults.garbled("not the JSON of an answer") from error
+        finally:
+            _CURRENT.reset(token)
+
+    async def close(self) -> None:
+        """Cuts the connection unless the answer was read to its end."""
+        response, self._response = self._response, None
+        if response is not None and not self._over:
+            response.content.set_exception(Left())
+            response.close()
+            with suppress(Left, StopAsyncIteration):
+                await anext(self._stream)
+        elif response is not None:
+            response.close()
+        self._over = True
+
+    def connected(self) -> None:
+        self._connected = True
+        if self._timeout is not None:
+            self._timeout.reschedule(self._deadline)
+
+    async def answered(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        if response.status == 200:
+            response.content = cast(aiohttp.StreamReader, Lines(response.content, self._note))
+            return
+        try:
+            async with asyncio.timeout(_ERROR_BODY_SECONDS):
+                body = await response.content.read(_ERROR_BODY)
+                while len(body) < _ERROR_BODY and (more := await response.content.read(_ERROR_BODY)):
+                    body += more
+        except (TimeoutError, aiohttp.ClientError):
+            body = b""
+        self._note(f"HTTP {response.status}", body)
+        raise faults.of_status(response.status, response.headers, body)
+
+    def _due(self) -> float:
+        now = asyncio.get_running_loop().time()
+        if self.finished:
+            return now + _LINGER_SECONDS
+        if self.begun:
+            return now + self._times.idle
+        return self._deadline if self._connected else min(self._deadline, now + self._times.connect)
+
+    def _broken(self, error: Exception) -> RightseatError:
+        if self._timeout is not None and self._timeout.expired():
+            if self.begun:
+                return faults.idle_timeout(self._times.idle)
+            if not self._connected:
+                return faults.connect_timeout(self._times.connect)
+            return faults.first_token_timeout(self._times.first)
+        if isinstance(error, aiohttp.ClientResponseError):
+            return faults.garbled("not HTTP")
+        return faults.incomplete() if self._response is not None else faults.refused()
+
+
+_CURRENT: ContextVar[Exchange] = ContextVar("google_exchange")
+
+
+async def _connected(_session: aiohttp.ClientSession, _context: SimpleNamespace, _params: Any) -> None:
+    _CURRENT.get().connected()
+
+
+async def _answered(
+    _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
+) -> None:
+    await _CURRENT.get().answered(params.response)
+
+
+def tracing() -> aiohttp.TraceConfig:
+    """For the session of a client whose answers are Exchanges."""
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(_connected)
+    trace.on_connection_reuseconn.append(_connected)
+    trace.on_request_end.append(_answered)
+    trace.freeze()
+    return trace

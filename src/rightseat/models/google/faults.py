@@ -1,0 +1,148 @@
+"""What went wrong at Google → our errors. The sentences are ours; Google's words stay in the debug log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+
+_LONGEST_WAIT = 86_400.0
+_WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
+# What an end without a good answer means, for the one who asked.
+_REFUSED = {
+    "SAFETY": "it may not be safe",
+    "IMAGE_SAFETY": "it may not be safe",
+    "BLOCKLIST": "it contains a word that is not allowed",
+    "PROHIBITED_CONTENT": "it may contain what is prohibited",
+    "IMAGE_PROHIBITED_CONTENT": "it may contain what is prohibited",
+    "SPII": "it may contain personal data",
+    "RECITATION": "it would repeat a known text",
+    "IMAGE_RECITATION": "it would repeat a known picture",
+    "LANGUAGE": "it does not speak this language",
+    "MODEL_ARMOR": "a filter of the project stopped it",
+    "JAILBREAK": "a filter of the project stopped it",
+}
+_UNFIT = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"}
+
+
+def refused() -> RightseatError:
+    return errors.UpstreamRefused("Google's server cannot be reached: check the network and base_url.")
+
+
+def connect_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"Google's server could not be connected within {seconds:g} s: check the network and base_url."
+    )
+
+
+def first_token_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
+    )
+
+
+def idle_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
+    )
+
+
+def incomplete() -> RightseatError:
+    return errors.Incomplete("The model's answer ended before it was finished: try again.")
+
+
+def garbled(why: str) -> RightseatError:
+    return errors.UpstreamGarbled(
+        f"The model's server sent what cannot be read ({why}): check that base_url is Google's API."
+    )
+
+
+def blocked(reason: str) -> RightseatError:
+    """The question was not even shown to the model."""
+    why = _REFUSED.get(reason, "it gives no reason")
+    return errors.ContentRefused(f"Google does not let the model answer this: {why}. Ask in other words.")
+
+
+def stopped(reason: str) -> RightseatError:
+    """The model stopped, and not because it was done."""
+    if why := _REFUSED.get(reason):
+        return errors.ContentRefused(f"The model will not go on with this answer: {why}. Ask in other words.")
+    if reason in _UNFIT:
+        return errors.OutputInvalid("The model called a tool in a form that cannot be read: try again.")
+    return incomplete()
+
+
+def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
+    """The error of an answer whose status is not 200."""
+    try:
+        parsed = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        parsed = None
+    return of_error(status, error_of(parsed), headers)
+
+
+def code_of(error: Mapping[str, Any]) -> int:
+    code = error.get("code")
+    return code if isinstance(code, int) and 300 <= code < 600 else 500
+
+
+def of_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) -> RightseatError:
+    message = str(error.get("message") or "")
+    if status in (401, 403) or _is_wrong_key(error, message):
+        return errors.UpstreamDenied("Google refused our key: check GEMINI_API_KEY (api_key).")
+    if status == 429:
+        wait = _delay(error, headers)
+        return errors.UpstreamBusy("Google's server is over its rate limit: try later.", retry_after=wait)
+    if status == 503:
+        wait = _delay(error, headers)
+        return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
+    if status in (408, 504):
+        return errors.UpstreamTimeout("The model's server timed out: try again.")
+    if 300 <= status < 400:
+        return errors.UpstreamRejected(
+            "The model's server redirects, which is not followed: set base_url to the final address."
+        )
+    if status == 404:
+        return errors.UpstreamRejected("Google does not know this model: check its name, and base_url.")
+    if status == 400 and re.search(r"token count.*exceeds|exceeds the maximum number of tokens", message):
+        return errors.ContextTooLong(
+            "The conversation is too long for this model: shorten it, or take a model with a longer context."
+        )
+    if 400 <= status < 500:
+        return errors.UpstreamRejected(
+            f"Google does not take this request (HTTP {status}): "
+            "check the model's name, its tools and settings; the debug log has its reason."
+        )
+    return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
+
+
+def error_of(parsed: Any) -> Mapping[str, Any]:
+    """The error object of a body that contains one, or is a list with one; else empty."""
+    if isinstance(parsed, list) and len(parsed) == 1:
+        parsed = parsed[0]
+    found = parsed.get("error") if isinstance(parsed, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_wrong_key(error: Mapping[str, Any], message: str) -> bool:
+    reasons = [detail.get("reason") for detail in _details(error)]
+    return any(reason in _WRONG_KEY for reason in reasons) or message.startswith("API key not valid")
+
+
+def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = error.get("details")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _delay(error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, as RetryInfo or a header says them."""
+    given = [str(detail.get("retryDelay", "")) for detail in _details(error)]
+    for text in (*given, headers.get("Retry-After", "").strip() + "s"):
+        if match := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", text):
+            return min(float(match[1]), _LONGEST_WAIT)
+    return None

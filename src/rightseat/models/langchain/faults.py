@@ -1,0 +1,192 @@
+"""The errors of any vendor's client → our errors, by the names and numbers that they have in common.
+
+The sentences are ours; what a vendor said stays in the debug log. An error that is none of these is the
+application's own, and is left as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+from rightseat.secret import mask
+
+log = logging.getLogger(__name__)
+_LONGEST_WAIT = 86_400.0
+_TOO_LONG = re.compile(
+    r"maximum context length|context_length_exceeded|context window|prompt is too long|input is too long"
+    r"|exceeds the maximum number of tokens",
+    re.IGNORECASE,
+)
+# Names of classes: of the clients of OpenAI, Anthropic, Google, AWS, of httpx, aiohttp and LangChain itself.
+_DENIED = {
+    *(
+        "AuthenticationError",
+        "PermissionDeniedError",
+        "ModelAuthenticationError",
+        "ModelPermissionDeniedError",
+    ),
+    *("Unauthenticated", "PermissionDenied", "Forbidden", "Unauthorized", "NoCredentialsError"),
+}
+_BUSY = {
+    "RateLimitError",
+    "ModelRateLimitError",
+    "ResourceExhausted",
+    "TooManyRequests",
+    "ThrottlingException",
+}
+_OVERLOADED = {"OverloadedError", "ServiceUnavailable", "ServiceUnavailableError"}
+_LATE = {
+    "APITimeoutError",
+    "ModelTimeoutError",
+    "TimeoutException",
+    "TimeoutError",
+    "Timeout",
+    "DeadlineExceeded",
+}
+_UNREACHED = {
+    *(
+        "APIConnectionError",
+        "ModelConnectionError",
+        "ConnectError",
+        "ConnectionError",
+        "ClientConnectorError",
+    ),
+    *("EndpointConnectionError", "NetworkError", "ProtocolError", "ClientError", "TransportError"),
+}
+_LONG = {"ContextOverflowError", "ContextWindowExceededError"}
+_REFUSED = {"ContentFilterFinishReasonError", "ContentPolicyViolationError", "ResponsibleAIPolicyViolation"}
+_UNFIT = {"OutputParserException", "LengthFinishReasonError"}
+_UNREADABLE = {"JSONDecodeError", "APIResponseValidationError"}
+_REJECTED = {
+    *(
+        "BadRequestError",
+        "NotFoundError",
+        "UnprocessableEntityError",
+        "InvalidArgument",
+        "InvalidRequestError",
+    ),
+    *("ModelInvalidRequestError", "ModelNotFoundError", "ValidationException"),
+}
+_ERRED = {"InternalServerError", "APIError", "ModelAPIError", "ModelError", "APIStatusError"}
+
+
+def incomplete() -> RightseatError:
+    return errors.Incomplete("The model's answer ended before it was finished: try again.")
+
+
+def garbled(why: str) -> RightseatError:
+    return errors.UpstreamGarbled(f"The LangChain model gave what cannot be read ({why}): check it.")
+
+
+def first_token_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
+    )
+
+
+def idle_timeout(seconds: float) -> RightseatError:
+    return errors.UpstreamTimeout(
+        f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
+    )
+
+
+class translated:
+    """Around a call of foreign code: its errors leave as ours where they are known. `begun`: it spoke."""
+
+    def __init__(self, begun: bool) -> None:
+        self._begun = begun
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, RightseatError):
+            found = of(error, self._begun)
+            if found is not None:
+                log.debug("a LangChain model, %s: %r", type(error).__name__, mask(str(error))[:300])
+                raise found from error
+
+
+def of(error: Exception, begun: bool) -> RightseatError | None:
+    names = {one.__name__ for one in type(error).__mro__}
+    status = status_of(error)
+    if names & _LONG or (status in (400, 413, 422, None) and names & (_REJECTED | _ERRED) and _long(error)):
+        return errors.ContextTooLong(
+            "The conversation is too long for this model: shorten it, or take a model with a longer context."
+        )
+    if names & _REFUSED or getattr(error, "code", None) == "content_filter":
+        return errors.ContentRefused("The vendor does not let the model answer this. Ask in other words.")
+    if names & _UNFIT:
+        return errors.OutputInvalid(
+            "The model's answer does not have the form that the chain wants: try again."
+        )
+    if names & _UNREADABLE:
+        return garbled("not the JSON of an answer")
+    if status is not None:
+        return _of_number(status, _wait(error))
+    return _of_names(names, begun)
+
+
+def _of_names(names: set[str], begun: bool) -> RightseatError | None:
+    # A timeout and a broken connection are often also connection errors: the special first.
+    for known, status in ((_DENIED, 401), (_BUSY, 429), (_OVERLOADED, 503), (_LATE, 504), (_REJECTED, 400)):
+        if names & known:
+            return _of_number(status, None)
+    if names & _UNREACHED:
+        return (
+            incomplete()
+            if begun
+            else errors.UpstreamRefused(
+                "The model's server cannot be reached: check the network and the model's address."
+            )
+        )
+    return _of_number(500, None) if names & _ERRED else None
+
+
+def _of_number(status: int, wait: float | None) -> RightseatError:
+    if status in (401, 403):
+        return errors.UpstreamDenied(
+            "The vendor refused the model's key: check what the model was made with."
+        )
+    if status == 429:
+        return errors.UpstreamBusy("The vendor is over its rate limit: try later.", retry_after=wait)
+    if status in (503, 529):
+        return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
+    if status in (408, 504):
+        return errors.UpstreamTimeout("The model's server timed out: try again.")
+    if 400 <= status < 500:
+        return errors.UpstreamRejected(
+            f"The vendor does not take this request (HTTP {status}): "
+            "check the model's name, its tools and settings; the debug log has its reason."
+        )
+    return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
+
+
+def status_of(error: Exception) -> int | None:
+    response = getattr(error, "response", None)
+    found = [getattr(error, name, None) for name in ("status_code", "http_status", "status", "code")]
+    found.append(getattr(response, "status_code", None))
+    if isinstance(response, Mapping):
+        # As AWS's client has it.
+        found.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
+    return next((int(one) for one in found if isinstance(one, int) and 400 <= one < 600), None)
+
+
+def _long(error: Exception) -> bool:
+    return _TOO_LONG.search(f"{getattr(error, 'code', '')} {error}") is not None
+
+
+def _wait(error: Exception) -> float | None:
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    value = headers.get("retry-after") if isinstance(headers, Mapping) else None
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
+        return min(float(value), _LONGEST_WAIT)
+    return None

@@ -1,0 +1,95 @@
+"""What `MODULE:NAME` names: a Runnable, a factory of one, or a function that answers."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from langchain_core.runnables import Runnable
+
+from rightseat.errors import ConfigError, Misused
+from rightseat.secret import mask
+
+
+def found(target: str) -> Any:
+    """The object, imported. The working folder is importable, as it is for `python -m`."""
+    module, colon, attribute = target.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"langchain:{target} is not of the form langchain:MODULE:NAME.")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        # Last, so that a stray file in the working folder never replaces a library.
+        sys.path.append(folder)
+    importlib.invalidate_caches()
+    with _loading(target):
+        thing: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            thing = getattr(thing, part)
+    if not isinstance(thing, Runnable) and not callable(thing):
+        raise ConfigError(
+            f"langchain:{target} is a {type(thing).__name__}: name a chat model, a Runnable, "
+            "a function that makes one, or a function that answers messages."
+        )
+    return thing
+
+
+class _loading:
+    """Around foreign code that is imported: it may raise anything, as a client without its key does."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            why = mask(f"{type(error).__name__}: {error}")
+            raise ConfigError(f"langchain:{self._target} cannot be loaded: {why}") from error
+
+
+class Source:
+    """What was named, and the Runnable that it is: a factory is called once, by the first who asks."""
+
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
+        self._made: Runnable[Any, Any] | None = thing if isinstance(thing, Runnable) else None
+
+    @property
+    def answers(self) -> Callable[..., Any] | None:
+        """The function that is given the messages itself."""
+        return None if self._made is not None or not _wants_arguments(self._thing) else self._thing
+
+    @property
+    def asks_tools(self) -> bool:
+        return "tools" in inspect.signature(self._thing).parameters
+
+    async def runnable(self) -> Runnable[Any, Any]:
+        if self._made is None:
+            made = self._thing()
+            if inspect.isawaitable(made):
+                made = await made
+            if not isinstance(made, Runnable):
+                raise Misused(
+                    f"The LangChain factory gives {type(made).__name__}: let it return a model or a Runnable."
+                )
+            self._made = made
+        return self._made
+
+
+def _wants_arguments(thing: Any) -> bool:
+    if inspect.isclass(thing):
+        return False
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(one.kind in kinds and one.default is one.empty for one in parameters)

@@ -1,0 +1,58 @@
+"""Blocks of thinking that a vendor has signed: they come in pieces and go back whole, with the next turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightseat.messages import Message
+
+PROVIDER = "langchain"
+KINDS = ("thinking", "redacted_thinking", "reasoning")
+_SIGNED = ("signature", "data", "encrypted_content", "extras")
+
+
+class Thoughts:
+    def __init__(self) -> None:
+        self._blocks: dict[Any, dict[str, Any]] = {}
+
+    def take(self, block: dict[str, Any]) -> str:
+        """What the block says, as far as it says anything."""
+        key = block.get("index", len(self._blocks))
+        known = self._blocks.setdefault(key, {})
+        for name, value in block.items():
+            before = known.get(name)
+            grows = name not in ("type", "id", "index") and isinstance(before, str) and isinstance(value, str)
+            known[name] = before + value if grows and before is not None else value
+        return _said(block)
+
+    def blob(self, model: str) -> Any:
+        """None where nothing was signed: then nobody wants them back."""
+        blocks = [
+            {name: value for name, value in block.items() if name != "index"}
+            for block in self._blocks.values()
+            if any(block.get(name) for name in _SIGNED)
+        ]
+        return {"model": model, "blocks": blocks} if blocks else None
+
+
+def _said(block: dict[str, Any]) -> str:
+    for name in ("thinking", "reasoning", "text"):
+        if isinstance(found := block.get(name), str):
+            return found
+    summary = block.get("summary")
+    parts = [one.get("text") for one in summary if isinstance(one, dict)] if isinstance(summary, list) else []
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def kept(message: Message, model: str) -> list[dict[str, Any]]:
+    """The signed blocks of an earlier answer, if this model gave it."""
+    for opaque in message.opaque:
+        blob = opaque.blob
+        if opaque.provider == PROVIDER and isinstance(blob, dict) and blob.get("model") == model:
+            blocks = blob.get("blocks")
+            return (
+                [dict(block) for block in blocks if isinstance(block, dict)]
+                if isinstance(blocks, list)
+                else []
+            )
+    return []

@@ -1,0 +1,86 @@
+"""The spec `google:NAME` and its options."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from rightseat.abilities import Abilities, known
+from rightseat.doctor import setup
+from rightseat.errors import ConfigError
+from rightseat.models.google import model
+from rightseat.models.google.options import GOOGLE_URL
+
+VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("variable", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])
+def test_the_environments_key(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "from-env")
+    made = model("gemini-2.5-flash", {})
+    assert made.address.rstrip("/") == GOOGLE_URL
+    assert made._key == "from-env"
+
+
+def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "from-env")
+    assert model("kit", {"base_url": "http://127.0.0.1:1"})._key == "none"
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2")
+    assert model("kit", {})._key == "from-env"
+
+
+def test_what_it_can_is_known_and_can_be_said() -> None:
+    assert model("gemini-2.5-flash", {"api_key": "k"}).abilities == known("google", "gemini-2.5-flash")
+    made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
+    assert not made.images
+    assert made.abilities == Abilities(
+        tools=False, images=False, reasoning=False, context=known("google", "gemini-2.5-flash").context
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("", {}, "needs a model's name"),
+        ("kit", {}, "GEMINI_API_KEY"),
+        ("kit", {"api_kee": "k"}, "Did you mean 'api_key'?"),
+        ("kit", {"api_key": 7}, "wrong option"),
+        ("kit", {"api_key": "k", "tries": 0}, "tries above 0"),
+        ("kit", {"api_key": "k", "idle_timeout": -1.0}, "idle_timeout above 0"),
+        ("kit", {"api_key": "k", "base_url": "ftp://x"}, "base_url must begin"),
+        ("kit", {"api_key": "k", "base_url": "http://[x"}, "base_url is not an address"),
+        ("kit", {"api_key": "k", "base_url": "http://x/?a=b"}, "takes no query"),
+        ("kit", {"api_key": "k\n"}, "HTTP does not take"),
+        ("kit", {"api_key": "k", "thinking_level": "huge"}, "wrong option"),
+    ],
+)
+def test_a_wrong_one_says_what_to_do(name: str, options: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        model(name, options)
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "rightseat.models.google.client", raising=False)
+    monkeypatch.delitem(sys.modules, "rightseat.models.google.sdk", raising=False)
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+    monkeypatch.setitem(sys.modules, "google", None)
+    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[google\]'"):
+        model("kit", {"api_key": "k"})
+
+
+def test_the_doctor_looks_for_it_where_not_even_its_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(setup.MODULES, "google", ("kit_nowhere.genai",))
+    [line] = [one for one in setup.extras(None) if one.what == "extra google"]
+    assert line.state == "skipped"
+
+
+def test_nothing_of_it_is_imported_before_it_is_used() -> None:
+    code = "import sys, rightseat.models.google; sys.exit('google.genai' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
