@@ -1,0 +1,63 @@
+"""Sentences with what should be found in them, and how often that fails."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rightseat.layers.guardrails.personal import KINDS
+from rightseat.layers.guardrails.redact import Personal
+from rightseat.layers.guardrails.words import Words
+
+FOLDER = Path(__file__).resolve().parents[2] / "evals" / "guardrails"
+
+
+@dataclass
+class Count:
+    lines: int = 0
+    wanted: int = 0
+    """Things that should be found."""
+    false: int = 0
+    """Found, and not there."""
+    missed: int = 0
+
+    def add(self, wanted: list[str], found: list[str]) -> None:
+        rest = list(wanted)
+        for one in found:
+            if one in rest:
+                rest.remove(one)
+            else:
+                self.false += 1
+        self.lines += 1
+        self.wanted += len(wanted)
+        self.missed += len(rest)
+
+
+def lines(name: str) -> Iterator[dict[str, object]]:
+    for line in (FOLDER / name).read_text("utf-8").splitlines():
+        yield json.loads(line)
+
+
+def personal(text: str) -> list[str]:
+    return [edit.text.strip("[]") for edit in Personal(KINDS).edits(text)]
+
+
+def topics() -> dict[str, Words]:
+    given = json.loads((FOLDER / "topics.json").read_text("utf-8"))
+    return {name: Words(words) for name, words in given.items()}
+
+
+def counts() -> dict[tuple[str, str], Count]:
+    """By what is looked for and by language."""
+    made: dict[tuple[str, str], Count] = {}
+    known = topics()
+    for line in lines("personal.jsonl"):
+        kinds = line["kinds"]
+        assert isinstance(kinds, list)
+        count = made.setdefault(("personal data", str(line["lang"])), Count())
+        count.add(kinds, personal(str(line["text"])))
+    for line in lines("topics.jsonl"):
+        wanted = [str(line["topic"])] if line["topic"] else []
+        found = [name for name, words in known.items() if words.within(str(line["text"]))]
+        made.setdefault(("topics by words", str(line["lang"])), Count()).add(wanted, found)
+    return made
