@@ -1,11 +1,11 @@
-"""docs/reference is written from the code: every key, command and error. `--write` writes it anew.
+"""docs/reference and docs/errors are written from the code: every key, command and error. `--write` writes
+them anew.
 
 Without it, this says which page is not what the code says.
 """
 
 import ast
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +16,10 @@ import msgspec
 import typer
 from msgspec import NODEFAULT, Meta, Struct
 
-from checks import plugin_fields
+from checks import error_pages, plugin_fields
+from checks.error_pages import Undocumented
 from checks.files import ROOT
-from rightseat import cli, errors
+from rightseat import cli
 from rightseat.config import settings
 from rightseat.models.llamacpp import options as llamacpp
 from rightseat.models.openai import options as openai
@@ -30,17 +31,13 @@ WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false
 WIDTH = 88
 
 # Not a key: the model's own options are, and they stand in a table of their own.
-HIDDEN = {(settings.ModelSettings, "options")}
+HIDDEN = {(settings.ModelSettings, "options"), (settings.AgentSettings, "options")}
 Table = tuple[str, type[Struct], ModuleType]
 OPTIONS: tuple[Table, ...] = (
     ("models.NAME` with `local", llamacpp.LocalOptions, llamacpp),
     ("models.NAME` with `llama-server:", llamacpp.AttachedOptions, llamacpp),
     ("models.NAME` with `openai:", openai.Options, openai),
 )
-
-
-class Undocumented(Exception):
-    """A key, an error or a command that says nothing about itself."""
 
 
 def tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[Table]:
@@ -147,63 +144,52 @@ def commands(group: Any, above: Any) -> Iterator[str]:
             yield from commands(sub, context)
 
 
-def tree() -> dict[str, str]:
-    """Class → meaning, as drawn at the head of errors.py."""
-    drawn = re.compile(
-        r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE
-    )
-    return {f"{name} {status}": said for name, status, said in drawn.findall(errors.__doc__ or "")}
-
-
-def errors_page() -> str:
-    said = tree()
-    rows = []
-    for kind in vars(errors).values():
-        if not (isinstance(kind, type) and issubclass(kind, errors.RightseatError)):
-            continue
-        name = f"{kind.__name__} {kind.status}"
-        if name not in said:
-            raise Undocumented(f"errors.py: the tree at its head has no line for {name}")
-        rows.append(f"| `{kind.code}` | {kind.status} | {kind.fault} | {said[name]} |")
-    intro = (
-        "The code is stable; the message says what to do next. Each door writes them in its client's shape.\n"
-        "After the first byte of a stream there is no status any more: the code comes inside the stream."
-    )
-    table = "\n".join(["| code | status | whose fault | what happened |", "|---|---|---|---|", *rows])
-    return f"{NOTE}\n# Every error\n\n{intro}\n\n{table}\n"
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "config.md": config_page,
     "cli.md": cli_page,
-    "errors.md": errors_page,
     "plugins.md": lambda: f"{NOTE}\n{plugin_fields.page('en')}",
     "plugins.zh.md": lambda: f"{NOTE}\n{plugin_fields.page('zh')}",
+    "../errors.md": lambda: f"{NOTE}\n{error_pages.overview()}",
 }
 
 
-def stale(folder: Path) -> list[str]:
-    return [
-        name
-        for name, page in PAGES.items()
-        if not (folder / name).is_file() or (folder / name).read_text(encoding="utf-8") != page()
-    ]
+def written() -> dict[str, str]:
+    """Every page, by its place beside the others."""
+    pages = {name: page() for name, page in PAGES.items()}
+    codes = {f"../errors/{kind.code}.md": error_pages.page(kind) for kind in error_pages.kinds()}
+    return pages | {name: f"{NOTE}\n{text}" for name, text in codes.items()}
+
+
+def stale(folder: Path, pages: dict[str, str]) -> list[str]:
+    """Those that are not as the code says, and those of errors that there are no longer."""
+    here = {f"../errors/{page.name}" for page in (folder.parent / "errors").glob("*.md")}
+    return [name for name, text in pages.items() if told(folder / name) != text] + sorted(here - pages.keys())
+
+
+def told(place: Path) -> str | None:
+    place = place.resolve()
+    return place.read_text(encoding="utf-8") if place.is_file() else None
 
 
 def main(arguments: list[str]) -> int:
     try:
-        old = stale(FOLDER)
+        pages = written()
+        old = stale(FOLDER, pages)
     except Undocumented as error:
         print(error)
         return 1
     if "--write" in arguments:
-        FOLDER.mkdir(exist_ok=True)
         for name in old:
-            (FOLDER / name).write_text(PAGES[name](), encoding="utf-8")
-        print(f"{len(old)} of {len(PAGES)} pages written anew")
+            place = (FOLDER / name).resolve()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if name in pages:
+                place.write_text(pages[name], encoding="utf-8")
+            else:
+                place.unlink()
+        print(f"{len(old)} of {len(pages)} pages written anew")
         return 0
     print(
-        f"stale: {', '.join(old)}. Run: make reference" if old else f"{len(PAGES)} pages are as the code is"
+        f"stale: {', '.join(old)}. Run: make reference" if old else f"{len(pages)} pages are as the code is"
     )
     return 1 if old else 0
 

@@ -69,7 +69,11 @@ async def test_one_line_per_request(lines: Written) -> None:
         ("GET", "(none)", 404, "-", "127.0.0.1", "r-4", "info"),
     ]
     assert all(isinstance(line["ms"], float) and line["ms"] >= 0 for line in lines.json)
-    assert "[r-0] POST /v1/chat/completions 200" in lines.text[0]
+    assert (lines.json[0]["run"], bool(lines.json[0]["thread"])) == ("r-0", True)
+    assert f"[r-0 {lines.json[0]['thread']}] POST /v1/chat/completions 200" in lines.text[0]
+    assert "[r-3] GET /health 200" in lines.text[3]
+    codes = [line.get("code") for line in lines.json]
+    assert codes == [None, "agent_not_found", "unauthorized", None, "not_found"]
     assert "canary" not in json.dumps(lines.json) + "".join(lines.text)
 
 

@@ -22,6 +22,7 @@ CANARIES = (ALICE, BOB, UPSTREAM_KEY, UPSTREAM_HEADER, UPSTREAM_QUERY, WRONG, CO
 CONFIG = """
 [server]
 log_level = "debug"
+environment = "development"   # the most is logged then
 cors = ["https://app.example"]
 hosts = ["app.example"]
 header_timeout = 5

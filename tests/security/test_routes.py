@@ -21,7 +21,16 @@ pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 # `/` names the doors, which their documentation does too, and neither models nor keys.
 # A file's name is its key: one that nobody was given leads to nothing, with any key or none.
 FILES = ("GET", "/files/{ticket}/{name}")
-OPEN = {("GET", "/"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/openapi.json"), FILES}
+# What an error means is no secret, and who has no key reads it first.
+ERRORS = ("GET", "/docs/errors/{code}")
+TRIED = "/playground/try"
+PAGE = ("GET", "/playground/{name:path}")
+OPEN = {
+    *(("GET", path) for path in ("/", "/docs", "/health", "/ready", "/openapi.json")),
+    FILES,
+    ERRORS,
+    PAGE,
+}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SQL = "' OR 1=1--"
 
@@ -95,10 +104,13 @@ async def problems(table: Table, ask: Ask) -> list[str]:
             free = ("GET" if method == "HEAD" else method, path) in {(m, filled(p)) for m, p in OPEN}
             bad = {name: await ask(method, path, headers) for name, headers in BAD.items()}
             good = {name: await ask(method, path, headers) for name, headers in GOOD.items()}
+            # It lies below the page's files, and there is no such file.
+            free = free or (path == TRIED and method in ("GET", "HEAD"))
             if not known:
                 expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
             elif free:
-                status = 404 if path == filled(FILES[1]) else 200
+                empty = (TRIED, *(filled(one[1]) for one in (FILES, ERRORS, PAGE)))
+                status = 404 if path in empty else 200
                 expected = set(bad.values()) == set(good.values()) == {status}
             else:
                 expected = set(bad.values()) == {401} and len(set(good.values())) == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamBusy
 from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
 from tests.kit import answers, faults
 from tests.kit.answers import Answer, Reply
 
@@ -45,6 +45,9 @@ def heard(fragments: list[Fragment]) -> Heard:
             case Finish():
                 assert fragment is fragments[-1], "Finish is the last fragment"
                 out = replace(out, finish=fragment.reason)
+            case Opaque():
+                # Only its own vendor can read it.
+                assert fragment.provider
             case _:
                 raise AssertionError(fragment)
     assert list(calls) == list(range(len(calls))), "calls are numbered in order"

@@ -1,0 +1,121 @@
+"""What a vendor's server says becomes one of a few, and each door shows it: status, shape, words, waiting."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat import errors as tree
+from rightseat.errors import RightseatError
+from rightseat.fragments import Fragment, Text
+from rightseat.prompt import Prompt
+from tests.faults.faces import AGUI, COPILOTKIT, OPENBB, STREAMED, WHOLE, Face, Outcome, payloads
+from tests.kit.house import Lines, Script, house
+
+OPENAI = (STREAMED, WHOLE)
+FACES = (*OPENAI, AGUI, COPILOTKIT, OPENBB)
+SAID = "It is the vendor's turn, and what to do is to try again."
+
+# What went wrong at a vendor's → the one class for it, and what OpenAI's and CopilotKit's clients take it as.
+FEW: dict[str, tuple[type[RightseatError], int, str, str]] = {
+    "authentication": (tree.UpstreamDenied, 502, "upstream_error", "AUTHENTICATION_ERROR"),
+    "rate limit": (tree.UpstreamBusy, 429, "rate_limit_error", "NETWORK_ERROR"),
+    "context too long": (tree.ContextTooLong, 400, "invalid_request_error", "CONFIGURATION_ERROR"),
+    "content refused": (tree.ContentRefused, 400, "invalid_request_error", "UNKNOWN"),
+    "overloaded": (tree.UpstreamOverloaded, 503, "upstream_error", "NETWORK_ERROR"),
+    "unavailable": (tree.UpstreamRefused, 502, "upstream_error", "NETWORK_ERROR"),
+    "timeout": (tree.UpstreamTimeout, 504, "upstream_error", "NETWORK_ERROR"),
+    "bad request": (tree.UpstreamRejected, 502, "upstream_error", "CONFIGURATION_ERROR"),
+}
+FILTERED = (tree.ContentRefused, tree.GuardrailRefused, tree.OutputGuarded)
+
+
+def failing(error: RightseatError, *texts: str) -> Script:
+    async def line(prompt: Prompt) -> AsyncIterator[Fragment]:
+        for text in texts:
+            yield Text(text)
+        raise error
+
+    return line
+
+
+async def shown(face: Face, error: RightseatError, *texts: str) -> Outcome:
+    async with house(Runtime(model=Lines(failing(error, *texts)))) as server:
+        return await face(server.url, "hi")
+
+
+def last(outcome: Outcome) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(payloads(outcome.body)[-1])
+    return found
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
+@pytest.mark.parametrize("what", FEW)
+async def test_before_anything_is_said(face: Face, what: str) -> None:
+    kind, status, type_, code = FEW[what]
+    wait = 7.0 if kind.status in (429, 503) else None
+    outcome = await shown(face, kind(SAID, retry_after=wait))
+    assert SAID.encode() in outcome.body
+    assert not outcome.finished
+    if face in OPENAI:
+        error = json.loads(outcome.body)["error"]
+        assert (outcome.status, error["type"], error["message"]) == (status, type_, SAID)
+        assert error["code"] == ("content_filter" if kind in FILTERED else kind.code)
+        assert outcome.headers.get("retry-after") == ("7" if wait else None)
+        return
+    assert (outcome.status, outcome.failures) == (200, [kind.code])
+    if face is AGUI:
+        assert last(outcome) == {"type": "RUN_ERROR", "message": SAID, "code": kind.code}
+    elif face is COPILOTKIT:
+        assert f'"code":"{code}"'.encode() in outcome.body
+        assert f'"originalErrorType":"{kind.code}"'.encode() in outcome.body
+        assert f'/docs/errors/{kind.code}"'.encode() in outcome.body
+    else:
+        assert last(outcome)["delta"] == f"{SAID} ({kind.code})"
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
+@pytest.mark.parametrize("what", FEW)
+async def test_in_the_middle_of_an_answer(face: Face, what: str) -> None:
+    """What was said stays; the failure comes inside the stream, where there is one."""
+    kind, status, type_, _ = FEW[what]
+    outcome = await shown(face, kind(SAID), "so ", "far")
+    assert not outcome.finished or face is STREAMED
+    if kind in FILTERED and face in OPENAI:
+        assert (outcome.status, outcome.text, outcome.failures) == (200, "so far", [])
+        assert b'"finish_reason":"content_filter"' in outcome.body
+        return
+    assert outcome.failures == [kind.code]
+    if face is WHOLE:
+        assert (outcome.status, json.loads(outcome.body)["error"]["type"]) == (status, type_)
+        return
+    assert (outcome.status, outcome.text) == (200, "so far")
+    if face is STREAMED:
+        told = {"message": SAID, "type": type_, "param": None, "code": kind.code}
+        assert last(outcome) == {"error": told}
+
+
+@pytest.mark.parametrize("kind", FILTERED)
+@pytest.mark.parametrize("face", OPENAI, ids=lambda face: face.name)
+async def test_a_refusal_is_a_content_filters_to_openai_clients(
+    face: Face, kind: type[RightseatError]
+) -> None:
+    """Not a 5xx, which they would send again; the name of ours goes along."""
+    outcome = await shown(face, kind(SAID))
+    error = json.loads(outcome.body)["error"]
+    assert (outcome.status, error["code"], error["innererror"]) == (
+        400,
+        "content_filter",
+        {"code": kind.code},
+    )
+
+
+def test_every_error_says_what_to_do_and_how_it_is_shown() -> None:
+    for code, kind in tree.by_code().items():
+        assert kind.code == code
+        assert kind.hint.endswith(".")
+        assert (kind.visibility, kind.severity) != ("silent", "critical")
+        assert kind.link() == f"/docs/errors/{code}"
+    assert len({kind.hint for kind in tree.by_code().values()}) == len(tree.by_code())

@@ -1,0 +1,101 @@
+"""What goes wrong at any vendor's server is the same few errors, and a picture reaches each of them."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+from rightseat.messages import Image, Message, Text
+from rightseat.models.anthropic import model as make_anthropic
+from rightseat.models.google import model as make_google
+from rightseat.models.openai import model as make_openai
+from rightseat.prompt import Prompt
+from rightseat.streams import closing
+from tests.contract.models.test_moving import SAYING, VENDORS
+from tests.kit import faults
+from tests.kit.answers import Reply
+from tests.kit.upstream import Upstream
+from tests.kit.vendors import anthropic, google
+
+STATUSES: list[tuple[int, type[RightseatError]]] = [
+    (400, errors.UpstreamRejected),
+    (401, errors.UpstreamDenied),
+    (403, errors.UpstreamDenied),
+    (404, errors.UpstreamRejected),
+    (429, errors.UpstreamBusy),
+    (500, errors.UpstreamError),
+    (503, errors.UpstreamOverloaded),
+    (504, errors.UpstreamTimeout),
+]
+
+
+def failed(status: int) -> google.Failed:
+    return google.Failed(status, google.error(status))
+
+
+SERVERS: dict[str, tuple[Callable[[Upstream], Any], Callable[[int], Reply]]] = {
+    "openai": (lambda up: make_openai("m", {"base_url": up.url, "tries": 1}), faults.status),
+    "openai by responses": (
+        lambda up: make_openai("m", {"base_url": up.url, "tries": 1, "api": "responses"}),
+        faults.status,
+    ),
+    "anthropic": (
+        lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}),
+        anthropic.refused,
+    ),
+    "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "tries": 1}), failed),
+}
+over_servers = pytest.mark.parametrize("name", SERVERS)
+
+
+@over_servers
+@pytest.mark.parametrize(("status", "kind"), STATUSES)
+async def test_a_status_is_the_same_error_at_every_vendor(
+    name: str, status: int, kind: type[RightseatError]
+) -> None:
+    make, refused = SERVERS[name]
+    async with Upstream() as upstream:
+        upstream.reply = refused(status)
+        model = make(upstream)
+        try:
+            with pytest.raises(RightseatError) as caught:
+                async with closing(
+                    model.stream(Prompt(messages=(Message("user", (Text("secret"),)),)))
+                ) as found:
+                    await anext(found)
+        finally:
+            await model.close()
+    assert type(caught.value) is kind
+    # The words are ours: neither the server's nor the prompt's.
+    assert faults.CANARY not in caught.value.message
+    assert "secret" not in caught.value.message
+
+
+@over_servers
+async def test_nobody_there_is_the_same_error_too(name: str) -> None:
+    async with Upstream() as upstream:
+        model = SERVERS[name][0](upstream)
+    try:
+        with pytest.raises(errors.UpstreamRefused):
+            async with closing(model.stream(Prompt(messages=(Message("user", (Text("hi"),)),)))) as found:
+                await anext(found)
+    finally:
+        await model.close()
+
+
+PIXEL = (
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+    b"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x56\xc7\x2f\x0d\x00\x00\x00\x00IEND\xaeB`\x82"
+)
+
+
+@pytest.mark.parametrize("name", VENDORS)
+async def test_a_picture_is_taken_by_each(name: str) -> None:
+    url = "data:image/png;base64," + base64.b64encode(PIXEL).decode()
+    ask = Message("user", (Text("What is this?"), Image(url)))
+    async with VENDORS[name](SAYING) as model, closing(model.stream(Prompt(messages=(ask,)))) as found:
+        said = [getattr(fragment, "text", "") async for fragment in found]
+    assert "".join(said) == "Done."

@@ -1,0 +1,65 @@
+"""What a vendor's server answers is the same error here, whichever vendor it is."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+from rightseat.models.anthropic import faults as anthropic
+from rightseat.models.google import faults as google
+from rightseat.models.openai import faults as openai
+
+Said = dict[str, Any]
+# Their clients spell names differently.
+HEADERS = {"retry-after": "3", "Retry-After": "3"}
+VENDORS: dict[str, Callable[[int, Said], RightseatError]] = {
+    "openai": lambda status, said: openai.of_status(status, HEADERS, json.dumps(said).encode()),
+    "anthropic": lambda status, said: anthropic.of_status(status, HEADERS, said),
+    "google": lambda status, said: google.of_status(status, HEADERS, json.dumps(said).encode()),
+}
+SAME = {
+    401: errors.UpstreamDenied,
+    403: errors.UpstreamDenied,
+    429: errors.UpstreamBusy,
+    503: errors.UpstreamOverloaded,
+    408: errors.UpstreamTimeout,
+    504: errors.UpstreamTimeout,
+    400: errors.UpstreamRejected,
+    404: errors.UpstreamRejected,
+    422: errors.UpstreamRejected,
+    500: errors.UpstreamError,
+    502: errors.UpstreamError,
+}
+TOO_LONG: dict[str, Said] = {
+    "openai": {"error": {"code": "context_length_exceeded", "message": "canary"}},
+    "anthropic": {"error": {"type": "invalid_request_error", "message": "prompt is too long: 3 > 2 canary"}},
+    "google": {"error": {"message": "The input token count (3) exceeds the maximum. canary"}},
+}
+CANARY: Said = {"error": {"message": "canary", "type": "canary", "code": "canary"}}
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("status", SAME)
+def test_a_status(vendor: str, status: int) -> None:
+    error = VENDORS[vendor](status, CANARY)
+    assert type(error) is SAME[status]
+    assert "canary" not in error.message
+    if isinstance(error, errors.UpstreamBusy):
+        assert error.retry_after == 3
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_conversation_that_is_too_long(vendor: str) -> None:
+    error = VENDORS[vendor](400, TOO_LONG[vendor])
+    assert type(error) is errors.ContextTooLong
+    assert "canary" not in error.message
+
+
+def test_what_a_vendor_will_not_answer() -> None:
+    filtered = {"error": {"code": "content_filter", "message": "canary", "status": 400}}
+    for error in (VENDORS["openai"](400, filtered), google.blocked("SAFETY")):
+        assert type(error) is errors.ContentRefused
+        assert "canary" not in error.message

@@ -1,0 +1,236 @@
+"""The operator's own code around a run: it refuses, adds, hears; and never harms an answer."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime, ToolContext, tool
+from rightseat.errors import Forbidden
+from rightseat.events import CallResult, Event, RunFinished, TextDelta
+from rightseat.incident import Incident, working_on
+from rightseat.layers.hooks import Answered, Asked, Given, Hooks
+from rightseat.messages import said
+from rightseat.streams import closing
+from rightseat.turn import Forwarded, Turn
+from tests.faults.faces import FACES, Face
+from tests.kit.house import Lines, calls, house, says
+
+LOGGER = "rightseat.layers.hooks"
+
+
+def turn(text: str = "hi", **more: Any) -> Turn:
+    return Turn(messages=(said("user", text),), thread="t1", run="r1", **more)
+
+
+async def events(runtime: Runtime, asked: Turn) -> list[Event]:
+    async with closing(runtime.run(asked)) as stream:
+        found = [event async for event in stream]
+    await runtime.close()
+    return found
+
+
+def told(stream: list[Event]) -> str:
+    return "".join(event.text for event in stream if isinstance(event, TextDelta))
+
+
+@tool
+def whoami(ctx: ToolContext) -> dict[str, Any]:
+    """Who asks."""
+    return {"headers": dict(ctx.turn.headers), "properties": ctx.turn.forwarded.properties}
+
+
+@pytest.mark.parametrize("kind", ["plain", "async", "mapping", "object"])
+async def test_before_adds_headers_and_properties_over_the_clients(kind: str) -> None:
+    seen: list[Asked] = []
+    given = Given({"X-Tenant": "acme"}, {"plan": "basic"})
+
+    def plain(asked: Asked) -> Given | dict[str, Any]:
+        seen.append(asked)
+        assert threading.current_thread() is not threading.main_thread()
+        return {"headers": given.headers, "properties": given.properties} if kind == "mapping" else given
+
+    async def waiting(asked: Asked) -> Given:
+        seen.append(asked)
+        return given
+
+    class Object:
+        async def __call__(self, asked: Asked) -> Given:
+            seen.append(asked)
+            return given
+
+    others: dict[str, Any] = {"async": waiting, "object": Object()}
+    runtime = Runtime(
+        model=Lines(calls(("whoami", "{}")), says("Done.")),
+        tools=[whoami],
+        hooks=Hooks(on_before_request=others.get(kind, plain)),
+    )
+    asked = turn(
+        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=Forwarded({"plan": "gold", "lang": "en"})
+    )
+    found = await events(runtime, asked)
+    assert isinstance(found[-1], RunFinished)
+    [result] = [json.loads(event.content) for event in found if isinstance(event, CallResult)]
+    assert result["headers"] == {"x-tenant": "acme", "x-own": "1"}
+    assert result["properties"] == {"plan": "basic", "lang": "en"}
+    [one] = seen
+    assert (one.thread, one.run, one.owner, one.messages[0].text) == ("t1", "r1", "local", "hi")
+    assert one.headers["x-tenant"] == "forged"
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
+async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
+    async def before(asked: Asked) -> None:
+        raise Forbidden("Not in this house.")
+
+    model = Lines()
+    async with house(Runtime(model=model, hooks=Hooks(on_before_request=before))) as server:
+        outcome = await face(server.url, "hi")
+    assert outcome.failures == ["forbidden"]
+    assert b"Not in this house." in outcome.body
+    assert model.asked == []
+
+
+async def test_a_hook_is_told_where_the_request_came_in() -> None:
+    seen: list[Asked] = []
+    hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
+    async with house(Runtime(model=Lines(says("Hello.")), hooks=hooks)) as server:
+        await FACES[2](server.url, "hi")
+    [one] = seen
+    assert (one.method, one.url) == ("POST", "/agui/default")
+
+
+@pytest.mark.parametrize("problem", ["raises", "slow", "strange"])
+async def test_a_before_that_fails_refuses_in_our_words(
+    problem: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def before(asked: Asked) -> Any:
+        if problem == "raises":
+            raise ValueError("canary-of-the-hook")
+        if problem == "slow":
+            await asyncio.Event().wait()
+        return 7
+
+    runtime = Runtime(model=Lines(), hooks=Hooks(on_before_request=before, timeout=0.05))
+    failed: Any = (await events(runtime, turn()))[-1]
+    assert failed.code == {"raises": "internal", "slow": "unavailable", "strange": "misuse"}[problem]
+    assert "canary" not in failed.message
+    assert caplog.records
+
+
+async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
+    seen: list[Answered] = []
+    plain = Runtime(
+        model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")), tools=[whoami]
+    )
+    hooked = Runtime(
+        model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")),
+        tools=[whoami],
+        hooks=Hooks(on_after_request=seen.append),
+    )
+    before, after = await events(plain, turn()), await events(hooked, turn())
+    assert [type(event) for event in after] == [type(event) for event in before]
+    assert told(after) == told(before) == "Let me see.You are."
+    [one] = seen
+    assert [(m.role, m.text, [c.name for c in m.calls]) for m in one.output if m.role != "tool"] == [
+        ("assistant", "Let me see.", []),
+        ("assistant", "", ["whoami"]),
+        ("assistant", "You are.", []),
+    ]
+    assert [m.call_id for m in one.output if m.role == "tool"] == [one.output[1].calls[0].id]
+    assert (one.reason, one.messages[0].text) == ("stop", "hi")
+
+
+@pytest.mark.parametrize("slow", [True, False])
+async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogCaptureFixture) -> None:
+    begun = asyncio.Event()
+
+    async def after(answered: Answered) -> None:
+        begun.set()
+        if slow:
+            await asyncio.Event().wait()
+        raise ValueError("no")
+
+    runtime = Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05))
+    assert told(await events(runtime, turn())) == "Hello."
+    assert begun.is_set()
+    [line] = [record for record in caplog.records if record.name == LOGGER]
+    assert ("was left" if slow else "failed") in line.getMessage()
+    assert not runtime.hooks.tasks
+
+
+async def test_nobody_waits_for_after() -> None:
+    free = asyncio.Event()
+
+    async def after(answered: Answered) -> None:
+        await free.wait()
+
+    async with house(Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after))) as server:
+        assert (await FACES[0](server.url, "hi")).finished
+        free.set()
+
+
+async def test_on_error_hears_of_every_failed_run_and_after_of_none() -> None:
+    heard: list[Incident] = []
+    after: list[Answered] = []
+    hooks = Hooks(on_error=heard.append, on_after_request=after.append)
+
+    def broken(asked: Turn) -> AsyncIterator[Event]:
+        raise ValueError("canary")
+
+    runtime = Runtime(agents={"default": broken}, hooks=hooks)
+    failed: Any = (await events(runtime, turn()))[-1]
+    [incident] = heard
+    assert (incident.code, incident.message, after) == ("internal", failed.message, [])
+
+
+async def test_an_on_error_that_fails_is_logged_and_the_error_is_still_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def on_error(incident: Incident) -> None:
+        raise ValueError("no")
+
+    runtime = Runtime(agents={}, model=Lines(), hooks=Hooks(on_error=on_error))
+    failed: Any = (await events(runtime, turn(assistant="nobody")))[-1]
+    assert failed.code in ("not_found", "agent_not_found")
+    assert "the hook on_error failed" in caplog.text
+
+
+async def test_a_client_that_leaves_has_no_after() -> None:
+    seen: list[Answered] = []
+    runtime = Runtime(model=Lines(says("a", "b", "c")), hooks=Hooks(on_after_request=seen.append))
+    async with closing(runtime.run(turn())) as stream:
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                break
+    await runtime.close()
+    assert seen == []
+
+
+async def test_what_another_assistant_is_asked_is_no_request_of_its_own() -> None:
+    seen: list[Asked] = []
+    runtime = Runtime(model=Lines(says("x")), hooks=Hooks(on_before_request=lambda asked: seen.append(asked)))
+    await events(runtime, turn(depth=1))
+    assert seen == []
+
+
+def test_without_hooks_there_is_no_layer() -> None:
+    async def inner(asked: Turn) -> AsyncIterator[Event]:
+        yield RunFinished("stop")
+
+    assert Hooks(on_error=print).layer(inner) is inner
+    assert Hooks(on_after_request=print).layer(inner) is not inner
+
+
+async def test_a_hooks_own_lines_have_the_ids_of_the_run() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def note(given: object) -> None:
+        seen.append(working_on())
+
+    hooks = Hooks(on_before_request=note, on_after_request=note)
+    await events(Runtime(model=Lines(says("x")), hooks=hooks), turn())
+    assert seen == [("t1", "r1")] * 2

@@ -1,0 +1,38 @@
+"""What an error means, where its link leads."""
+
+import pytest
+
+from rightseat import Runtime, errors, explained
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings
+from rightseat.secret import Secret
+from tests.kit.client import Client
+from tests.kit.house import Lines, house
+
+KEYED = Authenticator(AuthSettings(keys={"ada": Secret("ada-key")}))
+
+
+async def get(url: str, path: str) -> tuple[int, str, str]:
+    async with Client(url) as client:
+        await client.get(path)
+        head = await client.head()
+        return head.status, head.headers["content-type"], (await client.body()).decode()
+
+
+async def test_a_page_per_code_without_a_key() -> None:
+    async with house(Runtime(model=Lines()), authenticate=KEYED) as server:
+        for kind in (errors.Unauthorized, errors.UpstreamBusy, errors.FlowStopped):
+            status, media, text = await get(server.url, kind.link())
+            assert (status, media) == (200, "text/plain; charset=utf-8")
+            assert text == explained.page(kind)
+            assert kind.hint in text
+        for code in ("nothing", "<script>", "..%2f..%2fetc"):
+            status, media, text = await get(server.url, f"/docs/errors/{code}")
+            assert (status, media) == (404, "application/json")
+            assert "script" not in text
+
+
+@pytest.mark.parametrize("kind", errors.by_code().values(), ids=lambda kind: kind.code)
+def test_every_code_has_a_meaning(kind: type[errors.RightseatError]) -> None:
+    assert len(explained.meaning(kind)) > 8
+    assert f"# `{kind.code}`" in explained.page(kind)
