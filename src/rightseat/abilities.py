@@ -47,12 +47,15 @@ _OPENAI = (
     (r"gpt-4o", replace(_SEEING, context=128 * K)),
     (r"gpt-4-turbo", replace(_SEEING, schema=False, context=128 * K)),
     (r"gpt-4-(0125|1106)-preview", replace(_TEXT, context=128 * K)),
+    (r"gpt-4-vision", replace(_WORDS_ONLY, images=True, context=128 * K)),
+    (r"gpt-audio", replace(_TEXT, context=128 * K)),
     (r"gpt-4-32k", replace(_TEXT, context=32 * K)),
     (r"gpt-4", replace(_TEXT, context=8 * K)),
     (r"gpt-3\.5-turbo-instruct", replace(_WORDS_ONLY, context=4 * K)),
     (r"gpt-3\.5", replace(_TEXT, context=16 * K)),
-    (r"gpt-5.*-chat", replace(_WORDS_ONLY, images=True, schema=True, context=128 * K)),
-    (r"gpt-5", replace(_THINKING, context=400 * K)),
+    (r"gpt-5.*-chat", replace(_SEEING, context=128 * K)),
+    (r"gpt-5(\.[1-3])?(?!\.)", replace(_THINKING, context=400 * K)),
+    (r"gpt-\d", _THINKING),
     (r"o1-(mini|preview)", replace(_WORDS_ONLY, reasoning=True, context=128 * K)),
     (r"o3-mini", Abilities(parallel=False, reasoning=True, context=200 * K)),
     (r"o[1-9]", replace(_THINKING, parallel=False, context=200 * K)),
@@ -63,9 +66,10 @@ _OPENAI = (
 _OPEN = (
     (r"gpt-oss", Abilities(reasoning=True, context=131 * K)),
     (r"deepseek-(r1|reasoner)", Abilities(schema=False, reasoning=True)),
-    (r"qwq|magistral", Abilities(reasoning=True)),
+    (r"qwq", Abilities(reasoning=True)),
+    (r"magistral", _THINKING),
     (r"qwen.*(vl|omni)|llava|pixtral|gemma-?3|llama-?4|llama-?3\.2-(11b|90b)|minicpm-v|internvl", _SEEING),
-    (r"qwen-?3", Abilities(reasoning=True)),
+    (r"qwen-?3(?!\.\d)", Abilities(reasoning=True)),
 )
 _CLAUDE = (
     (r"claude-(2|instant)", replace(_WORDS_ONLY, context=100 * K)),
@@ -73,40 +77,48 @@ _CLAUDE = (
     (r"claude-3-5", replace(_SEEING, schema=False, context=200 * K)),
     (r"claude-3-7", replace(_THINKING, schema=False, context=200 * K)),
     (r"claude-(opus|sonnet)-4-(0|2025)", replace(_THINKING, schema=False, context=200 * K)),
-    (r"claude", replace(_THINKING, context=200 * K)),
+    (r"claude-(opus|sonnet|haiku)-4-[1-5]", replace(_THINKING, context=200 * K)),
+    (r"claude", _THINKING),
 )
 _GEMINI = (
     (r"gemini-1\.0|gemini-pro$", replace(_TEXT, context=32 * K)),
     (r"gemini-1\.5-pro", replace(_SEEING, context=2097 * K)),
     (r"gemini-(1\.5|2\.0)-flash-lite", replace(_SEEING, context=1048 * K)),
     (r"gemini-2\.0.*thinking", replace(_THINKING, tools=False, parallel=False, context=1048 * K)),
-    (r"gemini.*(-image|-tts)", replace(_WORDS_ONLY, images=True, context=32 * K)),
+    (r"gemini.*(-image|-tts|-transcribe)", replace(_WORDS_ONLY, images=True, context=32 * K)),
     (r"gemini-(1\.5|2\.0)", replace(_SEEING, context=1048 * K)),
-    (r"gemini", replace(_THINKING, context=1048 * K)),
+    (r"gemini-[23]", replace(_THINKING, context=1048 * K)),
+    (r"gemini", _THINKING),
     (r"gemma", replace(_WORDS_ONLY, images=True, context=128 * K)),
 )
 
 _TABLE: dict[str, tuple[tuple[tuple[str, Abilities], ...], Abilities]] = {
-    "openai": (_OPENAI, replace(_SEEING, context=None)),
+    "openai": (_OPENAI, _SEEING),
     "azure": (_OPENAI, _SEEING),
-    "compatible": (_OPEN, _TEXT),
-    "anthropic": (_CLAUDE, replace(_THINKING, context=200 * K)),
+    "compatible": (_OPEN, _SEEING),
+    "anthropic": (_CLAUDE, _THINKING),
     "google": (_GEMINI, _THINKING),
-    "langchain": ((*_OPENAI, *_CLAUDE, *_GEMINI, *_OPEN), _TEXT),
-    "local": (_OPEN, replace(_TEXT, schema=True)),
-    "empty": ((), _WORDS_ONLY),
+    "langchain": ((*_OPENAI, *_CLAUDE, *_GEMINI, *_OPEN), replace(_SEEING, schema=False)),
+    "local": (_OPEN, Abilities()),
+    "empty": ((), _SEEING),
 }
 """By provider: its families, and what is believed of a name that is none of them. `compatible` is any server
-that speaks OpenAI's API and is not OpenAI's."""
+that speaks OpenAI's API and is not OpenAI's. Where nobody can know, a picture is let through: whoever serves
+the model refuses it if need be."""
 
 KEYS = Abilities.__struct_fields__
 
 
 def known(provider: str, name: str) -> Abilities:
     """What the table says of a model; a fine-tune is known by what it was made of."""
-    families, other = _TABLE.get(provider, ((), Abilities()))
+    return listed(provider, name) or _TABLE.get(provider, ((), Abilities()))[1]
+
+
+def listed(provider: str, name: str) -> Abilities | None:
+    """The entry of its family; None where the table has none, and `known` only guesses."""
     plain = bare(name)
-    return next((found for pattern, found in families if re.match(pattern, plain)), other)
+    families = _TABLE.get(provider, ((), None))[0]
+    return next((found for pattern, found in families if re.match(pattern, plain)), None)
 
 
 def bare(name: str) -> str:

@@ -10,6 +10,7 @@ from rightseat.events import (
     Custom,
     Event,
     Interrupt,
+    Nested,
     ReasoningDelta,
     RunFailed,
     RunFinished,
@@ -57,6 +58,15 @@ async def called(inner: Inner, turn: Turn | None = None, **context: Any) -> list
         return [item async for item in items]
 
 
+def own(items: list[Any]) -> list[Any]:
+    """What is not shown as of the run inside."""
+    return [item for item in items if not isinstance(item, Nested)]
+
+
+def inside(items: list[Any]) -> list[Event]:
+    return [item.event for item in items if isinstance(item, Nested)]
+
+
 async def test_words_are_the_result_and_the_rest_goes_through() -> None:
     through: list[Event] = [
         StepStart("s"),
@@ -69,19 +79,27 @@ async def test_words_are_the_result_and_the_rest_goes_through() -> None:
         StepEnd("s"),
     ]
     words: list[Event] = [TextStart("m"), TextDelta("m", "all "), TextDelta("m", "set"), TextEnd("m")]
-    hidden: list[Event] = [RunStarted("t", "r"), ReasoningDelta("m", "hm")]
-    inner = Inner(*hidden, *through, *words, RunFinished("stop"))
-    assert await called(inner) == [*through, Result("all set")]
+    thought = ReasoningDelta("m", "hm")
+    inner = Inner(RunStarted("t", "r"), thought, *through, *words, RunFinished("stop"))
+    items = await called(inner, call_id="call_1")
+    assert own(items) == [*through, Result("all set")]
+    run = inner.turns[0].run
+    # Its own run begins and ends within the caller's, and everything of it names the call.
+    assert inside(items) == [RunStarted(".call_1", run), thought, *words, RunFinished("stop")]
+    nested = [item for item in items if isinstance(item, Nested)]
+    assert {(item.run, item.agent, item.call) for item in nested} == {(run, "plan", "call_1")}
     assert inner.closed == 1
 
 
 async def test_saying_nothing_is_an_empty_result() -> None:
-    assert await called(Inner(RunFinished("stop"))) == [Result("")]
+    assert own(await called(Inner(RunFinished("stop")))) == [Result("")]
 
 
 async def test_a_failure_is_the_result() -> None:
     inner = Inner(TextDelta("m", "half"), RunFailed("upstream_busy", "Later."), StepStart("never"))
-    [result] = await called(inner)
+    items = await called(inner)
+    [result] = own(items)
+    assert inside(items)[-1] == RunFailed("upstream_busy", "Later.")
     assert result == Result({"error": {"code": "upstream_busy", "message": "Later."}}, failed=True)
     assert inner.closed == 1
 
@@ -100,10 +118,10 @@ async def test_its_turn_is_the_callers_one_level_down() -> None:
         thread="t",
     )
     inner = Inner(RunFinished("stop"))
-    await called(inner, outer)
+    await called(inner, outer, call_id="call_9")
     [turn] = inner.turns
     assert turn.messages == (said("user", "a trip"),)
-    assert (turn.owner, turn.depth, turn.thread) == (Owner("ann"), 3, "t")
+    assert (turn.owner, turn.depth, turn.thread) == (Owner("ann"), 3, "t.call_9")
     assert (turn.tools, turn.output_schema, turn.assistant) == ((), None, None)
     assert (turn.answers, turn.conversation) == ((), None)
     assert turn.shows_interrupts
@@ -119,14 +137,18 @@ async def test_questions_come_up_and_answers_go_down() -> None:
     asks = Interrupt("ask_1", "ask", "Which day?", {"type": "string"})
     confirms = Interrupt("ask_2", "confirm", "Really?", CONFIRM)
     inner = Inner(TextDelta("m", "Well. "), asks, confirms, RunFinished("interrupt"))
-    [pause] = await called(inner)
+    items = await called(inner, call_id="call_1")
+    [pause] = own(items)
+    assert inside(items)[-1] == RunFinished("interrupt")
     assert pause == Pause(
         (Ask("Which day?", "ask", {"type": "string"}), Ask("Really?", "confirm", CONFIRM)),
-        {"asked": ["ask_1", "ask_2"], "said": ["Well. "]},
+        {"asked": ["ask_1", "ask_2"], "said": ["Well. "], "thread": ".call_1"},
     )
     inner.events = (TextDelta("m", "Done."), RunFinished("stop"))
     given = ("Monday", {"approved": True})
-    assert await called(inner, state=pause.state, answers=given) == [Result("Well. Done.")]
+    assert own(await called(inner, state=pause.state, answers=given)) == [Result("Well. Done.")]
+    # An agent that remembers finds the conversation again in which it asked.
+    assert [turn.thread for turn in inner.turns] == [".call_1", ".call_1"]
     assert inner.turns[1].answers == (
         Answer("ask_1", payload="Monday"),
         Answer("ask_2", payload={"approved": True}),

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from yarl import URL
 
+from rightseat.abilities import Abilities, known, said
 from rightseat.errors import (
     CallerError,
     ConfigError,
@@ -22,14 +23,17 @@ from rightseat.errors import (
 from rightseat.fragments import Fragment
 from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
 from rightseat.http.address import address
-from rightseat.models.openai import faults, request
-from rightseat.models.openai.answer import Answer
+from rightseat.models.openai import faults
+from rightseat.models.openai.api import Path
+from rightseat.models.openai.azure import token
 from rightseat.models.openai.exchange import Exchange
+from rightseat.models.openai.vendor import Vendor
 from rightseat.models.openai.watchdog import Watchdog
 from rightseat.prompt import Prompt
 from rightseat.retry import retrying
 
 OPENAI_URL = "https://api.openai.com/v1"
+EMBEDDINGS: Path = ("embeddings",)
 
 _ERROR_BODY = 64 << 10
 _EMBEDDINGS = 64 << 20
@@ -45,7 +49,7 @@ class OpenAI:
 
     `developer_role` None: the role `developer` goes to api.openai.com only, elsewhere it becomes `system`.
     `strict_tools`: the server enforces every tool's schema. `usage`: the server takes stream_options.
-    `images` None: the models of api.openai.com take images, others do not.
+    `abilities` None: those of the table, and `images` over them.
     """
 
     def __init__(
@@ -63,10 +67,14 @@ class OpenAI:
         usage: bool = True,
         images: bool | None = None,
         tries: int = 3,
+        abilities: Abilities | None = None,
+        vendor: Vendor | None = None,
     ) -> None:
         base = address(base_url, "base_url")
-        vendor = is_openai(base_url)
+        vendor = vendor or Vendor(kind="openai" if is_openai(base_url) else "compatible")
         self.name = name
+        self._served = vendor.served or name
+        able = self.abilities = abilities or said(known(vendor.kind, name), {"images": images})
         self.address = str(base)
         """Where `rightseat doctor` looks whether anyone is there."""
         self._headers = {
@@ -75,27 +83,24 @@ class OpenAI:
             # A compressed answer could be a bomb, and a compressed stream is a late one.
             "Accept-Encoding": "identity",
             "User-Agent": "rightseat",
-            **({"Authorization": f"Bearer {api_key}"} if api_key else {}),
+            **vendor.key(api_key),
             **headers,
         }
         _check_headers(self._headers)
-        self._chat, self._embeddings = (
-            request_head("POST", base.joinpath(*path).with_query(base.query), self._headers)
-            for path in (("chat", "completions"), ("embeddings",))
-        )
         self._secrets = [secret for secret in (api_key, *headers.values(), *base.query.values()) if secret]
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
         self._idle_timeout = idle_timeout
-        self._dialect = request.Dialect(
-            developer_role=vendor if developer_role is None else developer_role,
-            completion_tokens=vendor,
-            strict_tools=strict_tools,
-            usage=usage,
-        )
+        self._api = vendor.asked(able, developer_role=developer_role, strict_tools=strict_tools, usage=usage)
+        self._places: dict[Path, URL] = {
+            path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS)
+        }
+        self._heads = {path: request_head("POST", url, self._headers) for path, url in self._places.items()}
+        self._token = vendor.token
+        self._fresh = ""
         self._tries = tries
-        self.enforces_schema = strict_tools
-        self.images = vendor if images is None else images
+        self.enforces_schema = strict_tools and able.schema
+        self.images = able.images and (images is not None or vendor.knows(name))
         self._client = Client(base, connect_timeout=connect_timeout)
 
     async def close(self) -> None:
@@ -119,8 +124,8 @@ class OpenAI:
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """The server's own answer to an embeddings request, with its vectors as they are."""
-        sent = msgspec.json.encode({**body, "model": self.name})
-        response, watch = await self._begun(self._embeddings, sent)
+        sent = msgspec.json.encode({**body, "model": self._served})
+        response, watch = await self._begun(EMBEDDINGS, sent)
         try:
             data = await response.read(_EMBEDDINGS + 1)
             if len(data) > _EMBEDDINGS:
@@ -139,24 +144,28 @@ class OpenAI:
             raise faults.garbled("not the JSON of embeddings")
         return found
 
-    async def _begun(self, head: bytes, body: bytes) -> tuple[Response, Watchdog]:
+    async def _begun(self, path: Path, body: bytes) -> tuple[Response, Watchdog]:
+        head = self._heads[path]
+        if self._token is not None:
+            self._fresh = await token(self._token)
+            headers = {**self._headers, "Authorization": f"Bearer {self._fresh}"}
+            _check_headers(headers)
+            head = request_head("POST", self._places[path], headers)
         return await retrying(
             lambda: self._post(head, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
         )
 
     async def _ask(self, prompt: Prompt) -> Exchange:
         try:
-            body = msgspec.json.encode(request.body(self.name, prompt, self._dialect))
+            body = msgspec.json.encode(self._api.body(self._served, prompt))
         except UnicodeEncodeError as error:
             raise CallerError(
                 "A message contains half a character (a lone surrogate): send valid text."
             ) from error
-        response, watch = await self._begun(self._chat, body)
-        strict = prompt.tools if self._dialect.strict_tools else ()
-        answer = Answer(frozenset(tool.name for tool in strict))
+        response, watch = await self._begun(self._api.path, body)
         return Exchange(
             response,
-            answer,
+            self._api.reading(prompt),
             watch,
             first=self._first_token_timeout,
             idle=self._idle_timeout,
@@ -208,7 +217,7 @@ class OpenAI:
         if log.isEnabledFor(logging.DEBUG):
             # Masked before it is cut, else the cut could leave half of a key.
             text = said[:_ERROR_BODY].decode(errors="replace")
-            for secret in self._secrets:
+            for secret in filter(None, (*self._secrets, self._fresh)):
                 text = text.replace(secret, "***")
             log.debug("model %r, %s: %r", self.name, where, text[:300])
 

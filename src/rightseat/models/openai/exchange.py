@@ -10,7 +10,7 @@ from rightseat.errors import RightseatError
 from rightseat.fragments import Fragment, Text
 from rightseat.http import Response
 from rightseat.models.openai import faults
-from rightseat.models.openai.answer import Answer
+from rightseat.models.openai.api import Reading
 from rightseat.models.openai.mould import Mould
 from rightseat.models.openai.watchdog import Watchdog
 from rightseat.sse import Reader
@@ -40,7 +40,7 @@ class Exchange:
     def __init__(
         self,
         response: Response,
-        answer: Answer,
+        answer: Reading,
         watch: Watchdog,
         *,
         first: float,

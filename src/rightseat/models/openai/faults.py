@@ -14,9 +14,11 @@ from rightseat import errors
 from rightseat.errors import RightseatError
 
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
+_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 # The names that servers give errors in a stream, as the status they stand for.
 _STATUS = {
     "invalid_api_key": 401,
+    "server_error": 500,
     "authentication_error": 401,
     "permission_error": 403,
     "rate_limit_exceeded": 429,
@@ -70,8 +72,11 @@ def garbled(why: str) -> RightseatError:
 
 def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
     """The error of an answer whose status is not 2xx."""
-    if status in (400, 413, 422) and _is_too_long(error_of(body)):
+    error = error_of(body)
+    if status in (400, 413, 422) and _is_too_long(error):
         return _too_long()
+    if _is_filtered(error):
+        return _filtered()
     return _of_number(status, retry_after(headers))
 
 
@@ -79,6 +84,8 @@ def of_payload(error: Any) -> RightseatError:
     """The error of an `error` object in the stream: a code by number, by name, or just a sentence."""
     if _is_too_long(error):
         return _too_long()
+    if _is_filtered(error):
+        return _filtered()
     names = [error.get(key) for key in ("code", "type", "status")] if isinstance(error, dict) else []
     found = [status for status in map(_status, names) if status is not None]
     return _of_number(found[0] if found else 500, None)
@@ -119,6 +126,21 @@ def _too_long() -> RightseatError:
     return errors.ContextTooLong(
         "The conversation is too long for this model: shorten it, or take a model with a longer context."
     )
+
+
+def _filtered() -> RightseatError:
+    return errors.ContentRefused(
+        "The model's vendor does not answer this: its content filter refused the prompt. Say it differently."
+    )
+
+
+def _is_filtered(error: Any) -> bool:
+    """By the error's own code, or Azure's reason inside it."""
+    if not isinstance(error, dict):
+        return False
+    inner = error.get("innererror")
+    codes = (error.get("code"), inner.get("code") if isinstance(inner, dict) else None)
+    return any(isinstance(code, str) and code in _FILTERED for code in codes)
 
 
 def _is_too_long(error: Any) -> bool:

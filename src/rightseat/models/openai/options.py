@@ -9,10 +9,19 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from rightseat.abilities import known as believed
+from rightseat.abilities import said
 from rightseat.errors import ConfigError
+from rightseat.models.openai import azure
+from rightseat.models.openai.api import Summary
 from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
-from rightseat.models.openai.emulated import Emulated
+from rightseat.models.openai.emulated import Emulated, Way
+from rightseat.models.openai.vendor import Kind, Vendor
 from rightseat.nearest import meant
+
+# What goes to the model as it is.
+_TIMES = ("connect_timeout", "first_token_timeout", "idle_timeout")
+_PLAIN = (*_TIMES, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -28,22 +37,42 @@ class Options(Struct, frozen=True, kw_only=True):
     """Seconds for the first token."""
     idle_timeout: float = 60
     """Seconds between two tokens."""
+    api: Literal["chat", "responses"] = "chat"
+    """Which of OpenAI's APIs is spoken: `/chat/completions`, or `/responses`, where reasoning is kept."""
+    azure_endpoint: str = ""
+    """Azure's `https://NAME.openai.azure.com` in place of base_url; else AZURE_OPENAI_ENDPOINT. The key, else
+    that of AZURE_OPENAI_API_KEY, is then sent as `api-key`."""
+    api_version: str = ""
+    """Azure's: a date such as 2024-10-21, or v1 for the form without dates; else OPENAI_API_VERSION."""
+    deployment: str = ""
+    """Azure's name for the model; without one, the model's name."""
+    token_provider: str = ""
+    """`module:attribute` of a function that gives a token of Microsoft Entra, in place of a key."""
     developer_role: bool | None = None
     """Whether the server knows the role `developer`; not given: api.openai.com does, others do not."""
     strict_tools: bool = False
     """The server enforces every tool's schema: arguments are passed on as they come."""
     usage: bool = True
     """The server takes `stream_options`; false for old ones that refuse it."""
-    images: bool | None = None
-    """Whether the model takes images; not given: those of api.openai.com do, others do not."""
     tries: int = 3
     """How often a request is sent that fails before its first token."""
-    tools: Literal["native", "schema", "prompt"] = "native"
-    """How tools are called: by the server; where it knows none, by its JSON schemas or by asking for it."""
+    tools: bool | Literal["native", "schema", "prompt"] | None = None
+    """How tools are called: by the server (`native`); where it knows none, by its JSON schemas or by asking
+    for it; false is not at all. Not given: as the model's family can."""
+    parallel: bool | None = None
+    """Whether the model calls several tools in one answer; not given: as its family does."""
+    schema: bool | None = None
+    """Whether the server takes an output schema; if not, the model is told it in words."""
+    images: bool | None = None
+    """Whether the model takes images; not given: as its family does."""
+    reasoning: bool | None = None
+    """Whether the model reasons before it answers; not given: as its family does."""
+    reasoning_summary: Summary | None = None
+    """With `responses`: in how many words the reasoning is told; not given: not at all."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> OpenAI:
-    """What the options do not give comes from OPENAI_API_KEY and OPENAI_BASE_URL."""
+    """What the options do not give comes from OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…"""
     if not name:
         raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
     keys = Options.__struct_fields__
@@ -51,25 +80,77 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAI:
         if key not in keys:
             hint = meant(key, keys)
             raise ConfigError(f"The model openai:{name} has no option {key!r}. {hint}", param=key)
-    given = {"base_url": os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, **options}
-    # The environment's key belongs to the environment's server: it is not shown to any other.
-    if "base_url" not in options or is_openai(str(options["base_url"])):
-        given.setdefault("api_key", os.environ.get("OPENAI_API_KEY") or None)
     try:
-        known = msgspec.convert(given, Options)
+        known = msgspec.convert({**_environment(options), **options}, Options)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model openai:{name} has a wrong option: {error}") from error
     _check(name, known)
-    fields = {field: getattr(known, field) for field in keys if field != "tools"}
-    return OpenAI(name, **fields) if known.tools == "native" else Emulated(name, tools=known.tools, **fields)
+    return _made(name, known)
+
+
+def _environment(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment's key belongs to the environment's server: it is not shown to any other."""
+    env = os.environ
+    elsewhere = "base_url" in options or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_KEY")
+    endpoint = "" if elsewhere else env.get("AZURE_OPENAI_ENDPOINT", "")
+    if endpoint or options.get("azure_endpoint"):
+        ours = env.get("AZURE_OPENAI_ENDPOINT", "") in ("", options.get("azure_endpoint", endpoint))
+        version = env.get("OPENAI_API_VERSION") or env.get("AZURE_OPENAI_API_VERSION") or ""
+        key = env.get("AZURE_OPENAI_API_KEY") if ours else None
+        return {"azure_endpoint": endpoint, "api_version": version, "api_key": key or None}
+    given: dict[str, Any] = {"base_url": env.get("OPENAI_BASE_URL") or OPENAI_URL}
+    if "base_url" not in options or is_openai(str(options["base_url"])):
+        given["api_key"] = env.get("OPENAI_API_KEY") or None
+    return given
+
+
+def _made(name: str, options: Options) -> OpenAI:
+    base_url = options.base_url
+    kind: Kind = "openai" if is_openai(base_url) else "compatible"
+    if options.azure_endpoint:
+        kind, deployment = "azure", options.deployment or name
+        base_url = azure.base_url(options.azure_endpoint, options.api_version, deployment, options.api)
+    able = believed(kind, name)
+    told = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
+    way = _way(options.tools, native=able.tools, schema=said(able, told).schema)
+    able = said(able, told | {"tools": way != "none"})
+    vendor = Vendor(
+        kind=kind,
+        api=options.api,
+        served=options.deployment,
+        token=azure.token_provider(options.token_provider) if options.token_provider else None,
+        summary=options.reasoning_summary,
+    )
+    fields = {field: getattr(options, field) for field in _PLAIN}
+    fields |= {"base_url": base_url, "abilities": able, "vendor": vendor}
+    return Emulated(name, tools=way, **fields) if way in ("schema", "prompt") else OpenAI(name, **fields)
+
+
+def _way(tools: bool | str | None, *, native: bool, schema: bool) -> Literal["native", "none"] | Way:
+    """How tools are called where nobody says: by the server if it can, else as the house does it."""
+    match tools:
+        case False:
+            return "none"
+        case None if not native:
+            return "schema" if schema else "prompt"
+        case "schema" | "prompt":
+            return tools
+        case _:
+            return "native"
 
 
 def _check(name: str, options: Options) -> None:
-    for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries"):
+    for key in (*_TIMES, "tries"):
         if not getattr(options, key) > 0:
             raise ConfigError(f"The model openai:{name} needs a {key} above 0.", param=key)
     carried = {header.lower() for header in options.headers}
-    if is_openai(options.base_url) and not options.api_key and "authorization" not in carried:
+    if options.api_key or options.token_provider or carried & {"authorization", "api-key"}:
+        return
+    if options.azure_endpoint:
+        raise ConfigError(
+            f"The model openai:{name} needs a key: set AZURE_OPENAI_API_KEY, or api_key, or token_provider."
+        )
+    if is_openai(options.base_url):
         raise ConfigError(
             f"The model openai:{name} needs a key: set OPENAI_API_KEY, or base_url to your own server."
         )

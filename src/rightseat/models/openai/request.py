@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+import msgspec
 from msgspec import Struct
 
-from rightseat.messages import File, Image, Message, Part, Text
+from rightseat.messages import File, Image, Message, Part, Text, said
 from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.structured import RULE
 
 # What `extra` may not touch: a caller chooses neither the model nor the shape in which we read its answer.
 RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(
@@ -22,12 +24,16 @@ class Dialect(Struct, frozen=True, kw_only=True):
     completion_tokens: bool
     strict_tools: bool
     usage: bool
+    schema: bool = True
+    """It takes an output schema; else the model is told it in words."""
+    unknown: frozenset[str] = frozenset()
+    """Tuning that it would refuse a request for: left out."""
 
 
 def body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
-        "messages": [_message(message, dialect) for message in prompt.messages],
+        "messages": [_message(message, dialect) for message in spoken(prompt, dialect)],
         "stream": True,
     }
     if dialect.usage:
@@ -38,14 +44,23 @@ def body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
             out["tool_choice"] = _choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
-    if prompt.output_schema is not None:
+    if prompt.output_schema is not None and dialect.schema:
         answer: dict[str, Any] = {"name": "answer", "schema": prompt.output_schema}
         if dialect.strict_tools:
             answer["strict"] = True
         out["response_format"] = {"type": "json_schema", "json_schema": answer}
     out.update(_sampling(prompt.settings, dialect.completion_tokens))
     out.update((key, value) for key, value in prompt.settings.extra.items() if key not in RESERVED)
+    for key in dialect.unknown:
+        out.pop(key, None)
     return out
+
+
+def spoken(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...]:
+    """The conversation, with the schema in words where it cannot be given otherwise."""
+    if prompt.output_schema is None or dialect.schema:
+        return prompt.messages
+    return (said("system", RULE + msgspec.json.encode(prompt.output_schema).decode()), *prompt.messages)
 
 
 def _sampling(settings: Settings, completion_tokens: bool) -> dict[str, Any]:
@@ -96,12 +111,12 @@ def _part(part: Part) -> dict[str, Any]:
             image = {"url": part.url} if part.detail is None else {"url": part.url, "detail": part.detail}
             return {"type": "image_url", "image_url": image}
         case File():
-            return {"type": "file", "file": _file(part)}
+            return {"type": "file", "file": file_of(part)}
         case _:
             assert_never(part)
 
 
-def _file(part: File) -> dict[str, str]:
+def file_of(part: File) -> dict[str, str]:
     out: dict[str, str] = {}
     if part.name is not None:
         out["filename"] = part.name

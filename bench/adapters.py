@@ -1,0 +1,86 @@
+"""Our adapters and the servers that they are measured against, each in a process of its own.
+
+`python -m bench.adapters serve` speaks every vendor's wire, paced, and prints its URL;
+`python -m bench.adapters NAME URL` prints what a token costs that adapter, in µs of CPU.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from bench.official import RATE, TOKENS, Ask, cost
+from rightseat.fragments import Text
+from rightseat.messages import said
+from rightseat.models.anthropic import model as make_anthropic
+from rightseat.models.google import model as make_google
+from rightseat.models.langchain import model as make_langchain
+from rightseat.models.openai import model as make_openai
+from rightseat.prompt import Model, Prompt
+from rightseat.streams import closing
+from tests.kit import answers
+from tests.kit.chunks import words
+from tests.kit.connection import Connection, Received
+from tests.kit.upstream import Upstream
+from tests.kit.vendors import anthropic, google, langchain, responses
+
+TURN: dict[str, Any] = {"say": words(TOKENS), "pace_ms": 1000 / RATE}
+HELLO = Prompt(messages=(said("user", "Hello"),))
+
+
+async def wires(connection: Connection, request: Received) -> None:
+    """The same words in whichever wire was asked for."""
+    path = request.target.partition("?")[0]
+    if path.endswith("/responses"):
+        reply = responses.of_turn(TURN)
+    elif path.endswith("/messages"):
+        reply = anthropic.of_turn(TURN)
+    elif path.endswith("/chat/completions"):
+        reply = answers.text(TOKENS, RATE)
+    else:
+        reply = google.of_turn(TURN)
+    await reply(connection, request)
+
+
+async def serve() -> None:
+    async with Upstream() as upstream:
+        upstream.reply = wires
+        print(upstream.origin, flush=True)
+        # Until whoever started it is gone.
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+def by_langchain(url: str) -> Model:
+    with patch.object(langchain, "MODEL", langchain.of_turn(TURN), create=True):
+        return make_langchain("tests.kit.vendors.langchain:MODEL", {})
+
+
+ADAPTERS: dict[str, Callable[[str], Any]] = {
+    "openai": lambda url: make_openai("gpt-4o", {"base_url": f"{url}/v1"}),
+    "openai by responses": lambda url: make_openai("gpt-4o", {"base_url": f"{url}/v1", "api": "responses"}),
+    "anthropic": lambda url: make_anthropic("claude-opus-5-5", {"base_url": url, "api_key": "k"}),
+    "google": lambda url: make_google("gemini-kit", {"base_url": url, "api_key": "k"}),
+    "langchain": by_langchain,
+}
+
+
+def asking(model: Model) -> Ask:
+    async def ask() -> int:
+        async with closing(model.stream(HELLO)) as fragments:
+            return sum([f.text.count("w") async for f in fragments if isinstance(f, Text)])
+
+    return ask
+
+
+async def measure(name: str, url: str) -> None:
+    model = ADAPTERS[name](url)
+    try:
+        print(await cost(asking(model)))
+    finally:
+        if hasattr(model, "close"):
+            await model.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve() if sys.argv[1] == "serve" else measure(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,34 @@
+"""`empty`: no model at all, for a server whose answers all come from agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from rightseat.abilities import Abilities, known
+from rightseat.errors import ConfigError, Misused
+from rightseat.fragments import Fragment
+from rightseat.prompt import Prompt
+
+PROBLEM = (
+    "This server has no model of its own (`empty`): only its agents answer, and none was asked for. Name an "
+    "agent. What needs a model and no agent (suggestions, text areas, tasks) needs another than `empty`."
+)
+
+
+class Empty:
+    """Answers nothing: whoever asks it has asked nobody."""
+
+    name = "empty"
+    abilities: Abilities = known("empty", "")
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        raise Misused(PROBLEM)
+        yield  # what makes it a stream
+
+
+def model(name: str, options: Mapping[str, Any]) -> Empty:
+    if name or options:
+        key = next(iter(options), None)
+        raise ConfigError('The model empty has no name and no options: write spec = "empty".', param=key)
+    return Empty()

@@ -1,0 +1,61 @@
+"""OpenAI's models at Azure: where a deployment is asked, and by what it is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from yarl import URL
+
+from rightseat.errors import ConfigError
+from rightseat.http.address import address
+
+TokenProvider = Callable[[], str | Awaitable[str]]
+# The form without dates: one path for every deployment, the body names it.
+UNDATED = ("", "v1", "latest", "preview")
+
+
+def base_url(endpoint: str, version: str, deployment: str, api: str) -> str:
+    """Up to where `/chat/completions` or `/responses` follows."""
+    url = address(endpoint, "azure_endpoint")
+    path = url.path.rstrip("/")
+    for tail in ("/openai/v1", "/openai"):
+        path = path.removesuffix(tail)
+    url = url.with_path(f"{path}/openai").with_query(None)
+    if version in UNDATED:
+        url = url / "v1"
+        return str(url.with_query({"api-version": version}) if version == "preview" else url)
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}(-preview)?", version):
+        raise ConfigError(
+            f"api_version {version!r} is none of Azure's: it is a date such as 2024-10-21, or v1.",
+            param="api_version",
+        )
+    # The responses of all deployments have one path; the body names the deployment.
+    place: URL = url if api == "responses" else url / "deployments" / deployment
+    return str(place.with_query({"api-version": version}))
+
+
+def token_provider(target: str) -> TokenProvider:
+    """The function at `module:attribute` that gives a token of Microsoft Entra whenever it is asked."""
+    try:
+        found: Any = pkgutil.resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"token_provider: there is no {target!r}. Write module:attribute.", param="token_provider"
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"token_provider: {target} cannot be called.", param="token_provider")
+    provider: TokenProvider = found
+    return provider
+
+
+async def token(provider: TokenProvider) -> str:
+    """What the provider gives now. A plain function may ask a server: that must not hold up the others."""
+    if inspect.iscoroutinefunction(provider):
+        return str(await provider())
+    found = await asyncio.to_thread(provider)
+    return str(await found if inspect.isawaitable(found) else found)

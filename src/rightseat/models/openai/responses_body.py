@@ -1,0 +1,155 @@
+"""Prompt → the JSON body of POST /responses. Nothing is stored there: what was said before goes along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+from rightseat.messages import File, Image, Message, Part, Text
+from rightseat.models.openai.request import Dialect, file_of, spoken
+from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+
+# Whose opaque parts are given back here: reasoning that only OpenAI can read.
+PROVIDER = "openai-responses"
+# What of `extra` this API knows by the same name.
+PASSED = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}) | frozenset(
+    {"top_logprobs", "truncation", "user"}
+)
+
+
+def body(
+    model: str, prompt: Prompt, dialect: Dialect, *, reasons: bool, summary: str | None
+) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "model": model,
+        "input": [item for message in spoken(prompt, dialect) for item in _items(message, dialect)],
+        "stream": True,
+        "store": False,
+    }
+    if prompt.tools:
+        out["tools"] = [_tool(tool, dialect.strict_tools) for tool in prompt.tools]
+        if prompt.tool_choice.mode != "auto":
+            out["tool_choice"] = _choice(prompt.tool_choice)
+        if prompt.settings.parallel_calls is not None:
+            out["parallel_tool_calls"] = prompt.settings.parallel_calls
+    if reasons:
+        # Else the next turn would have to think all of it again.
+        out["include"] = ["reasoning.encrypted_content"]
+    out |= _sampling(prompt.settings) | _forms(prompt, dialect) | _thinking(prompt.settings, summary)
+    out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED)
+    for key in dialect.unknown:
+        out.pop(key, None)
+    return out
+
+
+def _sampling(settings: Settings) -> dict[str, Any]:
+    given = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_output_tokens": settings.max_tokens,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _forms(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
+    """What the text must look like."""
+    text: dict[str, Any] = {}
+    asked = prompt.settings.extra.get("response_format")
+    if prompt.output_schema is not None and dialect.schema:
+        text["format"] = {
+            "type": "json_schema",
+            "name": "answer",
+            "schema": prompt.output_schema,
+            "strict": dialect.strict_tools,
+        }
+    elif isinstance(asked, dict) and asked.get("type") == "json_object":
+        text["format"] = {"type": "json_object"}
+    verbosity = prompt.settings.extra.get("verbosity")
+    if verbosity is not None and "verbosity" not in dialect.unknown:
+        text["verbosity"] = verbosity
+    return {"text": text} if text else {}
+
+
+def _thinking(settings: Settings, summary: str | None) -> dict[str, Any]:
+    given = settings.extra.get("reasoning")
+    reasoning = dict(given) if isinstance(given, dict) else {}
+    if effort := settings.extra.get("reasoning_effort"):
+        reasoning["effort"] = effort
+    if summary:
+        reasoning.setdefault("summary", summary)
+    return {"reasoning": reasoning} if reasoning else {}
+
+
+def _items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
+    match message.role:
+        case "tool":
+            yield {
+                "type": "function_call_output",
+                "call_id": message.call_id or "",
+                "output": message.text,
+            }
+        case "assistant":
+            yield from _answered(message)
+        case role:
+            named = "developer" if role == "system" and dialect.developer_role else role
+            if named == "developer" and not dialect.developer_role:
+                named = "system"
+            yield {"type": "message", "role": named, "content": [_part(part) for part in message.parts]}
+
+
+def _answered(message: Message) -> list[dict[str, Any]]:
+    """What was thought stands before what came of it, as the server gave it."""
+    thoughts = [
+        part.blob for part in message.opaque if part.provider == PROVIDER and isinstance(part.blob, dict)
+    ]
+    out = [thought["item"] for thought in thoughts if not thought["said"] and not thought["calls"]]
+    if message.text:
+        content = [{"type": "output_text", "text": message.text, "annotations": []}]
+        out.append({"type": "message", "role": "assistant", "content": content})
+    out += [thought["item"] for thought in thoughts if thought["said"] and not thought["calls"]]
+    for number, call in enumerate(message.calls, 1):
+        out.append(
+            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        )
+        out += [thought["item"] for thought in thoughts if thought["calls"] == number]
+    # A thought of which nothing came is refused there.
+    while out and out[-1]["type"] == "reasoning":
+        out.pop()
+    return out
+
+
+def thought(item: dict[str, Any], *, said: bool, calls: int) -> dict[str, Any] | None:
+    """Reasoning to be given back, with what came before it; None without its cipher, for it is not stored."""
+    if not item.get("encrypted_content"):
+        return None
+    kept = {key: item[key] for key in ("type", "id", "summary", "encrypted_content") if key in item}
+    return {"said": said, "calls": calls, "item": {"summary": [], **kept}}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"type": "input_text", "text": part.text}
+        case Image():
+            return {"type": "input_image", "image_url": part.url, "detail": part.detail or "auto"}
+        case File():
+            return {"type": "input_file", **file_of(part)}
+        case _:
+            assert_never(part)
+
+
+def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "type": "function",
+        "name": tool.name,
+        "parameters": tool.parameters,
+        # Unlike the chat's, this API takes every schema for a strict one unless it is told.
+        "strict": strict or tool.strict,
+    }
+    if tool.description:
+        out["description"] = tool.description
+    return out
+
+
+def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+    return {"type": "function", "name": choice.name} if choice.mode == "named" else choice.mode

@@ -1,0 +1,64 @@
+"""Whose server it is, and what follows from it: the key's header, the API, the dialect."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from rightseat.abilities import Abilities, listed
+from rightseat.models.openai.api import Api, Chat, Responses, Summary
+from rightseat.models.openai.azure import TokenProvider
+from rightseat.models.openai.request import Dialect
+
+# OpenAI refuses a request for what its reasoning models cannot be tuned by, and for how others should reason.
+_NOT_REASONING = frozenset({"reasoning", "reasoning_effort", "verbosity"})
+_REASONING = frozenset(
+    {"temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias"}
+    | {"logprobs", "top_logprobs"}
+)
+_ONE_CALL = frozenset({"parallel_tool_calls"})
+
+
+Kind = Literal["openai", "azure", "compatible"]
+
+
+class Vendor(Struct, frozen=True, kw_only=True):
+    """`compatible` is any server that is neither OpenAI's nor Azure's."""
+
+    kind: Kind
+    api: Literal["chat", "responses"] = "chat"
+    served: str = ""
+    """What requests call the model, where that is not its name: a deployment."""
+    token: TokenProvider | None = None
+    """Gives the key anew for each request."""
+    summary: Summary | None = None
+
+    def key(self, key: str | None) -> dict[str, str]:
+        if not key:
+            return {}
+        return {"api-key": key} if self.kind == "azure" else {"Authorization": f"Bearer {key}"}
+
+    def knows(self, name: str) -> bool:
+        """Whether what is believed of a model is known: a picture that nobody asked for is sent only then."""
+        return self.kind != "compatible" or listed(self.kind, name) is not None
+
+    def asked(self, able: Abilities, *, developer_role: bool | None, strict_tools: bool, usage: bool) -> Api:
+        dialect = Dialect(
+            developer_role=self.kind == "openai" if developer_role is None else developer_role,
+            completion_tokens=self.kind == "openai" or (self.kind == "azure" and able.reasoning),
+            strict_tools=strict_tools,
+            usage=usage,
+            schema=able.schema,
+            unknown=frozenset() if self.kind == "compatible" else unknown(able),
+        )
+        if self.api == "responses":
+            return Responses(dialect, reasons=able.reasoning, summary=self.summary)
+        return Chat(dialect)
+
+
+def unknown(able: Abilities) -> frozenset[str]:
+    """The tuning that OpenAI's own server would refuse a model's request for."""
+    if not able.reasoning:
+        return _NOT_REASONING
+    return _REASONING if able.parallel else _REASONING | _ONE_CALL
