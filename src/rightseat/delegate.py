@@ -85,7 +85,7 @@ def responder_tool(name: str, description: str, responder: Responder, agent: str
         yield errand.shown(errand.end)
         yield errand.result()
 
-    return Tool(name, description, REQUEST, call)
+    return Tool(name, description, REQUEST, call, outside=True)
 
 
 class Errand:

@@ -1,0 +1,81 @@
+"""The questions that a peer asked through us: whose they are, whether they were answered, and what was said
+before them. A peer that keeps nothing wants that back with the answer, and a client that has only text does
+not know it. It is held in memory: after a restart the peer itself says whether a question still waits."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from rightseat.agents.agui.threads import belongs, peer_thread
+from rightseat.errors import ContinuationGone
+from rightseat.messages import Message
+from rightseat.turn import Answer, Turn
+
+# Questions that are remembered with what was said before them, and those that were answered.
+_OPEN = 200
+_ANSWERED = 5000
+GONE = "This question was answered before, or it has expired. Please ask again."
+Threads = Callable[[str], uuid.UUID | None]
+
+
+class Asked:
+    """`thread_of` tells the thread that a question's id has in it."""
+
+    def __init__(self, thread_of: Threads) -> None:
+        self._thread_of = thread_of
+        self._before: dict[str, tuple[Message, ...]] = {}
+        self._answered: dict[str, None] = {}
+        self._last: dict[uuid.UUID, str] = {}
+
+    def found(self, turn: Turn) -> tuple[uuid.UUID, Turn]:
+        """The peer's thread of a turn, and the turn with what the peer must be told again. ContinuationGone
+        where an answer is for a question that is not its owner's, or does not wait."""
+        thread = peer_thread(turn.owner, turn.thread)
+        turn = replace(turn, answers=tuple(self._named(answer, thread) for answer in turn.answers))
+        for answer in turn.answers:
+            at = self._thread_of(answer.interrupt)
+            if at is None or not belongs(at, turn.owner) or answer.interrupt in self._answered:
+                raise ContinuationGone(GONE)
+            thread = at
+        return thread, self._completed(turn)
+
+    def _named(self, answer: Answer, thread: uuid.UUID) -> Answer:
+        """An answer without a name is for the question that waits: some have no room for one. What is not
+        known here, after a restart, the peer knows."""
+        if answer.interrupt:
+            return answer
+        return replace(answer, interrupt=self._last.get(thread, f"agui-{thread.hex}-0-unknown"))
+
+    def _completed(self, turn: Turn) -> Turn:
+        kept = next((self._before[a.interrupt] for a in turn.answers if a.interrupt in self._before), ())
+        known = {message.id for message in turn.messages}
+        missing = any(message.calls and message.id not in known for message in kept)
+        return replace(turn, messages=kept) if missing else turn
+
+    def answer(self, turn: Turn) -> None:
+        for answer in turn.answers:
+            self._answered[answer.interrupt] = None
+        while len(self._answered) > _ANSWERED:
+            del self._answered[next(iter(self._answered))]
+
+    def done(self, turn: Turn, thread: uuid.UUID, questions: list[str]) -> None:
+        """The run is over, and these are what it asked."""
+        for answer in turn.answers:
+            self._before.pop(answer.interrupt, None)
+        self._last[thread] = questions[0] if questions else "nothing"
+        while len(self._last) > _ANSWERED:
+            del self._last[next(iter(self._last))]
+
+    def failed(self, turn: Turn) -> None:
+        """The answer did not get through: the question waits again."""
+        for answer in turn.answers:
+            self._answered.pop(answer.interrupt, None)
+
+    def ask(self, questions: list[str], said: tuple[Message, ...]) -> None:
+        for id in questions:
+            self._before[id] = said
+        while len(self._before) > _OPEN:
+            del self._before[next(iter(self._before))]

@@ -1,0 +1,93 @@
+"""Looks whether a peer is there: at the start, while it is not, and from time to time where wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from rightseat.errors import RightseatError
+
+log = logging.getLogger(__name__)
+PATIENCE = 3.0
+"""How long a start waits for the first look; what takes longer is looked for in the background."""
+# While a peer is down the waits double, from one to the other.
+SOON = 1.0
+SELDOM = 30.0
+
+
+class Lookout:
+    """`look` raises a RightseatError where nobody is there. `every` seconds it is called although all is
+    well; None: never again."""
+
+    def __init__(
+        self,
+        name: str,
+        look: Callable[[], Awaitable[None]],
+        *,
+        every: float | None = None,
+    ) -> None:
+        self.down = ""
+        self._name = name
+        self._look = look
+        self._every = every
+        self._looked = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._looked.wait()
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def again(self) -> None:
+        """Look at once, if it was down; raises why it still is."""
+        if self.down:
+            await self._look()
+            self.down = ""
+
+    def seen(self) -> None:
+        """Somebody has reached it."""
+        self.down = ""
+
+    def lost(self, error: RightseatError) -> None:
+        """Somebody could not reach it: look again, and soon."""
+        self.down = error.message
+        self._wanted.set()
+
+    async def _watch(self) -> None:
+        wait = SOON
+        while True:
+            await self._once()
+            self._looked.set()
+            pause = wait if self.down else self._every
+            wait = min(wait * 2, SELDOM) if self.down else SOON
+            self._wanted.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wanted.wait()
+            if self._wanted.is_set() and self.down:
+                # Whoever lost it has just tried.
+                await asyncio.sleep(SOON)
+
+    async def _once(self) -> None:
+        before = self.down
+        try:
+            await self._look()
+        except RightseatError as error:
+            self.down = error.message
+            if not before:
+                log.warning("agent %r: %s", self._name, error.message)
+            return
+        self.down = ""
+        if before:
+            log.info("agent %r is there.", self._name)

@@ -1,0 +1,53 @@
+"""State that is told while a tool's arguments are still being written: a peer says by PredictState which
+argument of which tool a part of the state will be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightseat.agents.langgraph.partial import partial
+from rightseat.events import Event, StateDelta, StateSnapshot
+
+
+class Predicted:
+    def __init__(self, state: Any) -> None:
+        self.known = isinstance(state, dict)
+        """Whether there is a state that a part of can be changed."""
+        self.rules: list[dict[str, Any]] = []
+        self.calls: dict[str, tuple[str, list[str]]] = {}
+        self.last: dict[str, Any] = {}
+
+    def expect(self, value: Any) -> None:
+        listed = value if isinstance(value, list) else []
+        self.rules = [rule for rule in listed if isinstance(rule, dict) and isinstance(rule.get("tool"), str)]
+
+    def begin(self, id: str, tool: str) -> None:
+        if any(rule["tool"] == tool for rule in self.rules):
+            self.calls.setdefault(id, (tool, []))
+
+    def see(self, id: str, json: str) -> list[Event]:
+        if not json or id not in self.calls:
+            return []
+        tool, pieces = self.calls[id]
+        pieces.append(json)
+        arguments = partial("".join(pieces))
+        if not isinstance(arguments, dict):
+            return []
+        patch: list[dict[str, Any]] = []
+        for rule in self.rules:
+            key, argument = rule.get("state_key"), rule.get("tool_argument")
+            value = arguments.get(argument) if argument else arguments
+            if rule["tool"] == tool and isinstance(key, str) and value is not None:
+                if self.last.get(key) == value:
+                    continue
+                self.last[key] = value
+                path = "/" + key.replace("~", "~0").replace("/", "~1")
+                patch.append({"op": "add", "path": path, "value": value})
+        return [*self.ground(), StateDelta(patch)] if patch else []
+
+    def ground(self) -> list[Event]:
+        """A change needs something that it changes."""
+        if self.known:
+            return []
+        self.known = True
+        return [StateSnapshot({})]

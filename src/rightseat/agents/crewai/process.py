@@ -1,0 +1,167 @@
+"""The process of a crew: started when it is wanted, found by the port that it tells, gone when we are.
+
+Its import alone takes seconds, and it needs other versions of what we need, so it never lives in ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.agents.reach import Reach
+from rightseat.errors import Misused, RightseatError, UpstreamRefused, UpstreamTimeout
+from rightseat.isolate import KEPT, kill, listen
+
+PROGRAM = Path(__file__).with_name("program.py")
+# Nothing is told to anybody, and nothing is fetched at the start.
+QUIET = {
+    "OTEL_SDK_DISABLED": "true",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+class Told(Struct, frozen=True):
+    port: int = 0
+    error: str = ""
+    module: str | None = None
+
+
+class CrewProcess:
+    """`lost` is called when it died by itself."""
+
+    def __init__(
+        self,
+        name: str,
+        line: tuple[str, str],
+        *,
+        folder: str,
+        environment: Mapping[str, str],
+        start_timeout: float,
+        timeout: float,
+        lost: Callable[[RightseatError], None],
+    ) -> None:
+        self._name = name
+        self._python, self._crew = line
+        self._folder = folder
+        kept = {key: os.environ[key] for key in (*KEPT, "HOME") if key in os.environ}
+        self._environment = {**kept, **QUIET, **environment}
+        self._start_timeout = start_timeout
+        self._timeout = timeout
+        self._lost = lost
+        self._lock = asyncio.Lock()
+        self._reach: Reach | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def starting(self) -> bool:
+        return self._lock.locked()
+
+    async def reach(self) -> Reach:
+        """The way to it, once it answers. Whoever comes while it starts waits for the same start."""
+        async with self._lock:
+            if self._reach is not None:
+                return self._reach
+            await self._end()
+            try:
+                self._reach = await self._start()
+            finally:
+                if self._reach is None:
+                    await self._end()
+            return self._reach
+
+    def forget(self, reach: Reach) -> None:
+        """It does not answer there: the next one who comes starts it anew."""
+        if self._reach is reach:
+            reach.close()
+            self._reach = None
+
+    async def close(self) -> None:
+        async with self._lock:
+            await self._end()
+
+    async def _end(self) -> None:
+        if self._reach is not None:
+            self._reach.close()
+            self._reach = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks[1:]:
+            task.cancel()
+        process, self._process = self._process, None
+        if process is not None:
+            await kill(process)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self) -> Reach:
+        key = secrets.token_urlsafe(32)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                # -P: a module beside our program must not hide one of the crew's.
+                *(self._python, "-P", str(PROGRAM), self._crew),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self._folder,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise Misused(
+                f"Agent {self._name!r}: {self._python} cannot be run. Set python to the one of an "
+                "environment that has crewai, and folder to where the crew lives."
+            ) from error
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._tasks = [asyncio.create_task(listen(process.stderr, f"agent {self._name}"))]
+        # The key goes by the pipe: a command line and an environment can be read by others.
+        process.stdin.write(f"{key}\n".encode())
+        port = await self._told(process.stdout)
+        self._tasks.append(asyncio.create_task(self._watch(process)))
+        url = f"http://127.0.0.1:{port}"
+        headers = {"Authorization": f"Bearer {key}"}
+        return Reach(self._name, url, headers=headers, timeout=self._timeout, tries=1)
+
+    async def _told(self, stdout: asyncio.StreamReader) -> int:
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                line = await stdout.readline()
+        except TimeoutError as error:
+            raise UpstreamTimeout(
+                f"The crew of agent {self._name!r} did not start within {self._start_timeout:g} s: see its "
+                "log, or raise start_timeout."
+            ) from error
+        try:
+            told = msgspec.json.decode(line, type=Told)
+        except msgspec.MsgspecError:
+            told = Told()
+        if told.port:
+            return told.port
+        if told.module and told.module.partition(".")[0] == "crewai":
+            raise Misused(
+                f"Agent {self._name!r}: the environment of {self._python} has no crewai, or one before 1.15. "
+                "Install it there."
+            )
+        named = f" ({told.error})" if told.error.isidentifier() else ""
+        raise Misused(
+            f"The crew of agent {self._name!r} cannot be loaded{named}: check that {self._crew} can be "
+            "imported in its folder; the log has the reason."
+        )
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        if self._process is process:
+            self._reach = None
+            self._lost(UpstreamRefused(f"The process of agent {self._name!r} has died; its log says why."))

@@ -1,0 +1,127 @@
+"""`[agents.NAME] kind = "crewai"`: a crew or a flow, spoken to by AG-UI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from rightseat.agent import Agent, Recalled
+from rightseat.agents.agui.agent import AguiAgent
+from rightseat.agents.agui.lookout import Lookout
+from rightseat.agents.agui.options import settled
+from rightseat.agents.crewai.process import CrewProcess
+from rightseat.agents.reach import Reach
+from rightseat.errors import ConfigError, RightseatError, UpstreamRefused
+from rightseat.events import Event
+from rightseat.streams import closing
+from rightseat.tools import Tool
+from rightseat.turn import Owner, Turn
+
+
+class CrewOptions(Struct, frozen=True, kw_only=True):
+    crew: str
+    """`module:attribute` of a Crew, a Flow class, or a function that makes one."""
+    python: str
+    """The Python of the environment that has crewai, such as `crew/.venv/bin/python`."""
+    folder: str = "."
+    """Where the crew runs, and its module is found."""
+    env: dict[str, str] = {}
+    """Its environment besides what Python needs: keys of its models. A value may be a reference."""
+    start_timeout: float = 120
+    """Seconds for the start."""
+    timeout: float = 600
+    """Seconds for which it may say nothing."""
+    title: str = ""
+    """What people are shown."""
+    description: str = ""
+    """What it is for: people read it, and models that may hand over to it."""
+
+
+class CrewAgent:
+    can_ask = False
+
+    def __init__(self, name: str, process: CrewProcess, lookout: Lookout, options: CrewOptions) -> None:
+        self.name = name
+        self.title = options.title or name
+        self.description = options.description
+        self._process = process
+        self._lookout = lookout
+
+    @property
+    def down(self) -> str:
+        if self._process.starting and not self._lookout.down:
+            return "The crew is starting."
+        return self._lookout.down
+
+    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
+        """A crew begins anew each time."""
+        return None
+
+    async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
+        begun = False
+        for last in (False, True):
+            reach = await self._way()
+            agent = AguiAgent(self.name, reach, self._lookout, title=self.title, description=self.description)
+            try:
+                async with closing(agent(turn)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except UpstreamRefused:
+                # It died, and nobody has noticed yet. What it was told it has not taken.
+                self._process.forget(reach)
+                if begun or last:
+                    raise
+
+    async def _way(self) -> Reach:
+        try:
+            return await self._process.reach()
+        except RightseatError as error:
+            self._lookout.lost(error)
+            raise
+
+
+class CrewSource:
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, name: str, options: CrewOptions) -> None:
+        self._lookout = Lookout(name, self._look)
+        self._process = CrewProcess(
+            name,
+            (located(options.python), options.crew),
+            folder=os.path.abspath(options.folder),
+            environment=options.env,
+            start_timeout=options.start_timeout,
+            timeout=options.timeout,
+            lost=self._lookout.lost,
+        )
+        agent = CrewAgent(name, self._process, self._lookout, options)
+        self.agents: Mapping[str, Agent] = {name: agent}
+
+    async def start(self) -> None:
+        """It goes on in the background: a crew takes seconds to load, and nobody has to wait for it."""
+        await self._lookout.start()
+
+    async def close(self) -> None:
+        await self._lookout.close()
+        await self._process.close()
+
+    async def _look(self) -> None:
+        await self._process.reach()
+
+
+def located(python: str) -> str:
+    """From where we are, not from where the crew runs. A bare name is looked for where commands are."""
+    return os.path.abspath(python) if os.sep in python else python
+
+
+def crewai(name: str, options: Mapping[str, Any]) -> CrewSource:
+    found = settled("crewai", name, options, CrewOptions)
+    module, colon, attribute = found.crew.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"The agent {name!r}: crew is not of the form module:attribute.", param="crew")
+    return CrewSource(name, found)

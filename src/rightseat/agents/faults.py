@@ -1,0 +1,86 @@
+"""What goes wrong on the way to an agent → our errors. The sentences are ours: a peer's words stay in the
+debug log, and its address is nobody's business but the operator's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+
+_LONGEST_WAIT = 3600.0
+
+
+class Faults:
+    """The errors of one peer, which they call by its name in rightseat.toml."""
+
+    def __init__(self, name: str) -> None:
+        self.peer = f"The server of agent {name!r}"
+
+    def refused(self) -> RightseatError:
+        return errors.UpstreamRefused(
+            f"{self.peer} cannot be reached: check that it runs, and check its url."
+        )
+
+    def slow_connect(self, seconds: float) -> RightseatError:
+        return errors.UpstreamTimeout(
+            f"{self.peer} could not be connected within {seconds:g} s: check its url and the network."
+        )
+
+    def silent(self, seconds: float) -> RightseatError:
+        return errors.UpstreamTimeout(
+            f"{self.peer} said nothing for {seconds:g} s: try again, or raise timeout."
+        )
+
+    def incomplete(self) -> RightseatError:
+        return errors.Incomplete(f"{self.peer} broke off in the middle of its answer: try again.")
+
+    def garbled(self, why: str) -> RightseatError:
+        return errors.UpstreamGarbled(
+            f"{self.peer} sent what cannot be read ({why}): check its url and kind."
+        )
+
+    def too_large(self, limit: int) -> RightseatError:
+        return errors.UpstreamTooLarge(f"{self.peer} sent more than {limit} bytes at once.")
+
+    def failed(self, kind: str = "") -> RightseatError:
+        """The agent itself erred in its run. `kind` is the class of its error, if that is a plain name."""
+        named = f" ({kind})" if re.fullmatch(r"[A-Za-z_][\w.]{0,80}", kind, re.ASCII) else ""
+        return errors.AgentFailed(
+            f"{self.peer} failed in its run{named}: its own log has the reason. Try again."
+        )
+
+    def of_status(self, status: int, headers: Mapping[str, str]) -> RightseatError:
+        """The error of an answer whose status is not 2xx."""
+        wait = _retry_after(headers)
+        if status in (401, 403):
+            return errors.UpstreamDenied(f"{self.peer} refused our key: check its api_key and headers.")
+        if status == 409:
+            return errors.Conflict(
+                f"{self.peer} is still answering in this conversation: wait for it, or stop it."
+            )
+        if status == 429:
+            return errors.UpstreamBusy(f"{self.peer} is over its rate limit: try later.", retry_after=wait)
+        if status in (503, 529):
+            return errors.UpstreamOverloaded(f"{self.peer} is overloaded: try later.", retry_after=wait)
+        if status in (408, 504):
+            return errors.UpstreamTimeout(f"{self.peer} timed out: try again.")
+        if 300 <= status < 400:
+            return errors.UpstreamRejected(
+                f"{self.peer} redirects, which is not followed: set its url to the final address."
+            )
+        if status == 404:
+            return errors.UpstreamRejected(
+                f"{self.peer} knows no such agent or path: check its url and agents."
+            )
+        if status < 500:
+            return errors.UpstreamRejected(
+                f"{self.peer} does not take this request (HTTP {status}): the debug log has its reason."
+            )
+        return errors.UpstreamError(f"{self.peer} failed (HTTP {status}): try again.", retry_after=wait)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    value = headers.get("retry-after", "").strip()
+    return min(float(value), _LONGEST_WAIT) if re.fullmatch(r"\d{1,9}(\.\d+)?", value) else None

@@ -1,0 +1,182 @@
+"""The assistants of a LangGraph server as agents. A server that is down is listed as down and looked for
+again, first soon and then less often; whoever asks an agent that is down has it looked for at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from rightseat.agents.faults import Faults
+from rightseat.agents.langgraph.agent import Graph, GraphAgent
+from rightseat.agents.langgraph.frames import Frame
+from rightseat.agents.langgraph.request import Request, Schema, Standing
+from rightseat.agents.langgraph.server import Assistant, Server
+from rightseat.errors import DiscoveryFailed, RightseatError
+from rightseat.tools import Tool
+from rightseat.turn import Owner, Turn
+
+PATIENCE = 3.0
+"""Seconds that a start waits for the server to say what it has."""
+SOON = 1.0
+SELDOM = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class Remote:
+    """One assistant of a server: a Graph."""
+
+    def __init__(self, server: Server, assistant: Assistant) -> None:
+        self.server = server
+        self.assistant = assistant
+        self.faults: Faults = server.faults
+        self.nested = server.nested
+        self._schema: Schema | None = None
+
+    async def schema(self, turn: Turn, /) -> Schema:
+        if self._schema is None:
+            self._schema = await self.server.schema(self.assistant.id, turn)
+        return self._schema
+
+    async def standing(
+        self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
+    ) -> Standing | None:
+        return await self.server.standing(thread, turn=turn, owner=owner)
+
+    async def create(self, thread: uuid.UUID, turn: Turn, /) -> None:
+        await self.server.create(thread, turn)
+
+    async def owned(self, thread: uuid.UUID, turn: Turn, /) -> bool:
+        return await self.server.owned(thread, turn)
+
+    async def update(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> None:
+        await self.server.update(thread, asked, turn)
+
+    def stream(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> AsyncIterator[Frame]:
+        return self.server.stream(self.assistant.id, thread, asked, turn)
+
+
+class ServerSource:
+    """`wanted` are names or graph ids; none: the assistant called `name`, else all that there are."""
+
+    def __init__(
+        self,
+        name: str,
+        server: Server,
+        wanted: tuple[str, ...] = (),
+        *,
+        title: str = "",
+        description: str = "",
+        config: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.server = server
+        self.wanted = wanted
+        self._title = title
+        self._description = description
+        self._config = config
+        self._remotes: dict[str, Remote] = {}
+        self._agents: dict[str, GraphAgent] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._refuse("It was not looked for yet.")
+
+    @property
+    def agents(self) -> Mapping[str, GraphAgent]:
+        return self._agents
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return ()
+
+    async def start(self) -> None:
+        if self._looking is None:
+            looked = asyncio.Event()
+            self._looking = asyncio.create_task(self._watch(looked))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(looked.wait(), PATIENCE)
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait({self._looking})
+            self._looking = None
+        await self.server.close()
+
+    async def _watch(self, looked: asyncio.Event) -> None:
+        wait = SOON
+        while not await self.look():
+            looked.set()
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, SELDOM)
+        looked.set()
+
+    async def look(self) -> bool:
+        """Whether all that is wanted is there."""
+        try:
+            found = self._chosen(await self.server.assistants())
+        except RightseatError as error:
+            log.warning("agent %r is down: %s", self.name, error.message)
+            self._refuse(error.message)
+            return False
+        before, self._agents = self._agents, {}
+        for name, assistant in found.items():
+            agent = self._agents[name] = before.get(name) or self._agent(name)
+            self._describe(agent, assistant, alone=len(found) == 1)
+        return None not in found.values()
+
+    def _chosen(self, listed: list[Assistant]) -> dict[str, Assistant | None]:
+        """By the names that clients use. None: it is wanted, and not there."""
+        if self.wanted:
+            return {name: called(name, listed) for name in self.wanted}
+        if not listed:
+            return {self.name: None}
+        if (own := called(self.name, listed)) is not None:
+            return {self.name: own}
+        names = [assistant.name for assistant in listed]
+        return {one.name if names.count(one.name) == 1 else one.id: one for one in listed}
+
+    def _refuse(self, why: str) -> None:
+        """Nobody is there: those that were, or that are wanted, are down."""
+        for name in self._agents or self.wanted or (self.name,):
+            self._agents.setdefault(name, self._agent(name)).down = why
+
+    def _agent(self, name: str) -> GraphAgent:
+        async def find() -> Graph:
+            return await self.find(name)
+
+        return GraphAgent(name, find, title=self._title, description=self._description, config=self._config)
+
+    def _describe(self, agent: GraphAgent, assistant: Assistant | None, *, alone: bool) -> None:
+        if assistant is None:
+            self._remotes.pop(agent.name, None)
+            agent.down = f"The server of agent {self.name!r} has no assistant called {agent.name!r}."
+            return
+        agent.down = ""
+        agent.title = self._title if alone else assistant.name
+        agent.description = (self._description if alone else "") or assistant.description
+        known = self._remotes.get(agent.name)
+        if known is None or known.assistant != assistant:
+            self._remotes[agent.name] = Remote(self.server, assistant)
+
+    async def find(self, name: str) -> Graph:
+        agent = self._agents.get(name)
+        if agent is None or agent.down or name not in self._remotes:
+            await self.look()
+            agent = self._agents.get(name)
+        if agent is None or agent.down:
+            gone = f"The server of agent {self.name!r} no longer has {name!r}."
+            raise DiscoveryFailed(agent.down if agent else gone)
+        return self._remotes[name]
+
+
+def called(name: str, listed: list[Assistant]) -> Assistant | None:
+    """By its name, its graph, or its id, in this order."""
+    for key in ("name", "graph", "id"):
+        for assistant in listed:
+            if getattr(assistant, key) == name:
+                return assistant
+    return None

@@ -1,0 +1,81 @@
+"""What comes from LangGraph, read: frames however they are cut, and JSON that is still being written."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightseat.agents.faults import Faults
+from rightseat.agents.langgraph.frames import LIMIT, Frame, Frames
+from rightseat.agents.langgraph.partial import partial
+from rightseat.errors import UpstreamTooLarge
+
+WIRE = (
+    b'event: metadata\r\ndata: {"run_id": "r"}\r\nid: 1-0\r\n\r\n'
+    b": heartbeat\r\n\r\n"
+    b'event: values\r\ndata: {"a":\r\ndata: "\xe2\x80\xa8"}\r\nid: 2-0\r\n\r\n'
+    b"event: end\r\n\r\n"
+)
+FRAMES = [
+    Frame("metadata", b'{"run_id": "r"}', "1-0"),
+    Frame("values", b'{"a":\n"\xe2\x80\xa8"}', "2-0"),
+    Frame("end", b"", ""),
+]
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_frames_however_they_are_cut(end: bytes, size: int) -> None:
+    wire = WIRE.replace(b"\r\n", end)
+    frames = Frames(Faults("desk"))
+    found = [
+        frame for start in range(0, len(wire), size) for frame in frames.feed(wire[start : start + size])
+    ]
+    assert found == FRAMES
+
+
+def test_an_event_without_end() -> None:
+    frames = Frames(Faults("desk"))
+    assert frames.feed(b"x" * LIMIT) == []
+    with pytest.raises(UpstreamTooLarge):
+        frames.feed(b"x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None),
+        ("{", {}),
+        ('{"docu', {}),
+        ('{"document"', {}),
+        ('{"document":', {}),
+        ('{"document": "He', {"document": "He"}),
+        ('{"document": "He\\', {"document": "He"}),
+        ('{"document": "He\\u00', {"document": "He"}),
+        ('{"document": "He\\ud83d', {"document": "He"}),
+        ('{"document": "He\\ud83d\\ude', {"document": "He"}),
+        ('{"document": "He\\"', {"document": 'He"'}),
+        ('{"a": 1', {}),
+        ('{"a": 1,', {"a": 1}),
+        ('{"a": tru', {}),
+        ('{"a": null, "b": [1, 2', {"a": None, "b": [1]}),
+        ('{"a": {"b": ["x", "y', {"a": {"b": ["x", "y"]}}),
+        ('[{"a": -1.5e3}', [{"a": -1500.0}]),
+        ('"abc', "abc"),
+        ("nonsense", None),
+    ],
+)
+def test_json_that_is_still_written(text: str, value: Any) -> None:
+    assert partial(text) == value
+
+
+def test_every_beginning_of_a_json_can_be_read() -> None:
+    value = {"a": [1, 2.5, {"b": 'é \\ " 🙂 \u2028'}], "c": {"d": [True, False, None]}, "e": "x" * 50}
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
+        for end in range(len(text)):
+            partial(text[:end])
+        assert partial(text) == value
+
+
+def test_json_nested_without_end() -> None:
+    assert partial("[" * 100_000) is not None

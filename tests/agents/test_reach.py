@@ -1,0 +1,229 @@
+"""The way to an agent's server: what goes along, what is refused, what is tried again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from rightseat.agents.hook import Outgoing, hook_of
+from rightseat.agents.reach import Reach
+from rightseat.errors import (
+    CallerError,
+    ConfigError,
+    Conflict,
+    Incomplete,
+    Misused,
+    RightseatError,
+    UpstreamBusy,
+    UpstreamDenied,
+    UpstreamError,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
+from rightseat.messages import said
+from rightseat.turn import Forwarded, Owner, Turn
+from tests.kit.answers import Reply, write_json
+from tests.kit.breaks import close_at_once, garbage, mute
+from tests.kit.connection import Connection, Received
+from tests.kit.upstream import Upstream
+
+TURN = Turn(messages=(said("user", "hi"),), owner=Owner("ada"))
+
+
+@pytest_asyncio.fixture
+async def peer() -> AsyncIterator[Upstream]:
+    async with Upstream() as upstream:
+        upstream.reply = answering(200, {"ok": True})
+        yield upstream
+
+
+def answering(status: int, value: Any = None, **headers: str) -> Reply:
+    async def reply(connection: Connection, _request: Received) -> None:
+        await write_json(connection, status, value, **headers)
+
+    return reply
+
+
+async def asked(
+    peer: Upstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any
+) -> Any:
+    options = {"timeout": 5.0, **more.pop("reach", {})}
+    reach = Reach("desk", f"{peer.origin}/base?k=v", **options)
+    try:
+        return await reach.json("POST", path, {"a": 1}, turn=turn, **more)
+    finally:
+        reach.close()
+
+
+async def test_what_goes_along(peer: Upstream) -> None:
+    turn = Turn(messages=(), headers={"authorization": "Bearer theirs", "x-mine": "1", "x-odd": "é"})
+    assert await asked(peer, turn=turn, reach={"headers": {"X-Mine": "2"}}) == {"ok": True}
+    (request,) = peer.requests
+    assert (request.method, request.target, request.json) == ("POST", "/base/x?k=v", {"a": 1})
+    assert request.headers["x-mine"] == "2", "what the operator sets wins"
+    assert request.headers["authorization"] == "Bearer theirs"
+    assert "x-odd" not in request.headers
+
+
+async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
+    turn = Turn(
+        messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"}
+    )
+    await asked(peer, turn=turn)
+    (request,) = peer.requests
+    assert request.headers["host"].startswith("127.0.0.1")
+    assert request.json == {"a": 1}
+
+
+async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
+    seen: list[Outgoing] = []
+
+    def hook(request: Outgoing) -> dict[str, str]:
+        seen.append(request)
+        return {"X-Number": str(len(seen)), "Authorization": "Bearer own"}
+
+    async def later(request: Outgoing) -> dict[str, str]:
+        return hook(request)
+
+    properties = {"tenant": "blue"}
+    turn = Turn(messages=(), owner=Owner("ada"), forwarded=Forwarded(properties), headers={"x-a": "b"})
+    await asked(peer, turn=turn, reach={"hook": hook, "headers": {"Authorization": "Bearer fixed"}})
+    await asked(peer, turn=None, reach={"hook": later})
+    assert [request.headers["x-number"] for request in peer.requests] == ["1", "2"]
+    assert peer.requests[0].headers["authorization"] == "Bearer own"
+    assert seen[0] == Outgoing("POST", "/base/x", Owner("ada"), {"x-a": "b"}, properties)
+    assert seen[1].owner is None
+
+
+@pytest.mark.parametrize("given", [["x"], {"x": 1}, {"x y": "z"}, {"x": "a\r\nb: c"}])
+async def test_a_hook_that_gives_no_headers(peer: Upstream, given: Any) -> None:
+    with pytest.raises(Misused, match="on_before_request"):
+        await asked(peer, reach={"hook": lambda request: given})
+    assert not peer.requests
+
+
+def test_a_hook_that_is_none() -> None:
+    assert hook_of(None) is None
+    assert hook_of("json:dumps") is not None
+    for wrong in ("json", "json:nothing", "no_such_module_here:x", "json:__name__"):
+        with pytest.raises(ConfigError, match="on_before_request"):
+            hook_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "id", ["", ".", "..", "a/b", "../threads", "a%2fb", "a b", "é", "a?b", "a#b", "x" * 301]
+)
+async def test_an_id_leads_to_no_other_path(peer: Upstream, id: str) -> None:
+    with pytest.raises(CallerError):
+        await asked(peer, path=("threads", id, "state"))
+    assert not peer.requests
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (301, UpstreamRejected),
+        (307, UpstreamRejected),
+        (400, UpstreamRejected),
+        (401, UpstreamDenied),
+        (403, UpstreamDenied),
+        (404, UpstreamRejected),
+        (409, Conflict),
+        (408, UpstreamTimeout),
+        (500, UpstreamError),
+    ],
+)
+async def test_errors_are_ours(peer: Upstream, status: int, error: type[RightseatError]) -> None:
+    peer.reply = answering(status, {"detail": "their own words"}, Location="http://127.0.0.1:1/")
+    with pytest.raises(error) as caught:
+        await asked(peer, reach={"tries": 1})
+    assert "their own words" not in caught.value.message
+    assert "'desk'" in caught.value.message
+    assert len(peer.requests) == 1, "a redirect is not followed"
+
+
+async def test_what_is_absent_may_be(peer: Upstream) -> None:
+    peer.reply = answering(404, {"detail": "no"})
+    assert await asked(peer, absent=True) is None
+
+
+async def test_busy_is_tried_again(peer: Upstream) -> None:
+    peer.queue(answering(503, {}), answering(429, {}, **{"Retry-After": "0"}))
+    assert await asked(peer, repeatable=False) == {"ok": True}
+    peer.reply = answering(429, {}, **{"Retry-After": "60"})
+    with pytest.raises(UpstreamBusy) as caught:
+        await asked(peer)
+    assert caught.value.retry_after == 60
+    assert len(peer.requests) == 4, "nobody is made to wait a minute"
+
+
+@pytest.mark.parametrize(("repeatable", "count"), [(True, 2), (False, 1)])
+async def test_what_may_have_been_taken(peer: Upstream, repeatable: bool, count: int) -> None:
+    peer.queue(close_at_once())
+    try:
+        assert await asked(peer, repeatable=repeatable) == {"ok": True}
+    except UpstreamRefused:
+        assert not repeatable
+    assert len(peer.requests) == count
+
+
+async def test_nobody_there(peer: Upstream) -> None:
+    port = peer.port
+    async with Upstream() as gone:
+        port = gone.port
+    reach = Reach("desk", f"http://127.0.0.1:{port}", tries=1)
+    with pytest.raises(UpstreamRefused):
+        await reach.json("GET", ("x",))
+    reach.close()
+
+
+async def test_silence_and_garbage(peer: Upstream) -> None:
+    peer.reply = mute()
+    with pytest.raises(UpstreamTimeout, match="said nothing"):
+        await asked(peer, reach={"timeout": 0.05, "tries": 1})
+    peer.reply = garbage()
+    with pytest.raises(UpstreamGarbled):
+        await asked(peer)
+
+    async def html(connection: Connection, _request: Received) -> None:
+        await connection.head(200, {"Content-Type": "text/html", "Content-Length": "6"})
+        await connection.write(b"<html>")
+
+    peer.reply = html
+    with pytest.raises(UpstreamGarbled):
+        await asked(peer)
+
+
+async def test_a_stream_that_breaks_off_or_falls_silent(peer: Upstream) -> None:
+    async def begins(connection: Connection, request: Received) -> None:
+        await connection.head(200, {"Transfer-Encoding": "chunked"})
+        await connection.chunk(b"one")
+        if request.target.endswith("cut"):
+            await connection.fin()
+        else:
+            await asyncio.Event().wait()
+
+    peer.reply = begins
+    reach = Reach("desk", peer.origin, timeout=0.1)
+    for path, error in (("cut", Incomplete), ("still", UpstreamTimeout)):
+        async with await reach.stream("GET", (path,)) as answer:
+            assert await anext(aiter(answer)) == b"one"
+            with pytest.raises(error):
+                await anext(aiter(answer))
+    await peer.all_closed(1, within=5)
+    reach.close()
+
+
+@pytest.mark.parametrize("url", ["desk", "ftp://x", "http://", "http://me:pass@x"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(ConfigError, match="The url of agent 'desk'"):
+        Reach("desk", url)
+
+
+def test_a_header_that_http_does_not_take() -> None:
+    with pytest.raises(ConfigError, match="header 'x'"):
+        Reach("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})

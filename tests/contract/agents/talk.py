@@ -1,0 +1,139 @@
+"""A conversation with whoever answers, as a client has it: its history by ids, its thread, its tools. Every
+run in it is held against the grammar."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rightseat import Runtime
+from rightseat.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Event,
+    Interrupt,
+    RunFailed,
+    RunFinished,
+    StateDelta,
+    StateSnapshot,
+    StepStart,
+    TextDelta,
+    TextStart,
+)
+from rightseat.messages import Call, Message, Text, said
+from rightseat.prompt import ToolSpec
+from rightseat.streams import closing
+from rightseat.turn import Answer, Owner, Turn
+from tests.contract.agents.verifier import verify
+
+COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+PAINT = ToolSpec("paint", "Paints the page.", COLOUR)
+
+
+class Seen:
+    """What one run showed."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+        self.text = "".join(event.text for event in events if isinstance(event, TextDelta))
+        self.calls = {event.id: event for event in events if isinstance(event, CallStart)}
+        self.results = {event.id: event.content for event in events if isinstance(event, CallResult)}
+        self.questions = [event for event in events if isinstance(event, Interrupt)]
+        self.steps = [event.name for event in events if isinstance(event, StepStart)]
+        self.states = [event.state for event in events if isinstance(event, StateSnapshot)]
+        self.changes = [event.patch for event in events if isinstance(event, StateDelta)]
+        self.end = events[-1]
+
+    @property
+    def reason(self) -> str:
+        assert isinstance(self.end, RunFinished), self.end
+        return self.end.reason
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        assert isinstance(self.end, RunFinished), self.end
+        return self.end.pending
+
+    @property
+    def error(self) -> RunFailed:
+        assert isinstance(self.end, RunFailed), self.end
+        return self.end
+
+    def arguments(self, id: str) -> str:
+        return "".join(event.json for event in self.events if isinstance(event, CallArgs) and event.id == id)
+
+    def called(self, name: str) -> str:
+        """The id of the only call to this tool."""
+        (id,) = [id for id, call in self.calls.items() if call.name == name]
+        return id
+
+
+class Talk:
+    def __init__(self, runtime: Runtime, name: str = "desk", thread: str = "t-1", **turn: Any) -> None:
+        self.runtime = runtime
+        self.turn: dict[str, Any] = {
+            "assistant": name,
+            "thread": thread,
+            "owner": Owner("ada"),
+            "tools": (PAINT,),
+            **turn,
+        }
+        self.history: list[Message] = []
+        self.count = 0
+        self.unanswered: set[str] = set()
+        """Calls without a result so far: a later run may bring one."""
+
+    async def say(self, text: str) -> Seen:
+        self.count += 1
+        self.history.append(said("user", text, id=f"u-{self.turn['thread']}-{self.count}"))
+        return await self.run()
+
+    async def give(self, results: Mapping[str, str]) -> Seen:
+        """The results of the client's own calls."""
+        for id, text in results.items():
+            self.history.append(said("tool", text, call_id=id, id=f"result-{id}"))
+            self.unanswered.discard(id)
+        return await self.run()
+
+    async def answer(self, question: Interrupt, text: str) -> Seen:
+        return await self.run(answers=(Answer(question.id, text=text),))
+
+    async def run(self, **turn: Any) -> Seen:
+        events: list[Event] = []
+        asked = Turn(messages=tuple(self.history), **{**self.turn, **turn})
+        async with closing(self.runtime.run(asked)) as stream:
+            async for event in stream:
+                events += [event]
+        verify(events, earlier=self.unanswered, state=asked.state is not None)
+        self.remember(events)
+        return Seen(events)
+
+    def remember(self, events: list[Event]) -> None:
+        """As AG-UI's clients do: a message for each text, its calls beside it, and results."""
+        made: dict[str, Message] = {}
+        calls: dict[str, tuple[CallStart, list[str]]] = {}
+        for event in events:
+            match event:
+                case TextStart(id):
+                    made[id] = Message("assistant", id=id)
+                case TextDelta(id, text):
+                    made[id] = Message("assistant", (Text(made[id].text + text),), made[id].calls, id=id)
+                case CallStart(id):
+                    calls[id] = (event, [])
+                    made.setdefault(event.message, Message("assistant", id=event.message))
+                case CallArgs(id, json):
+                    calls[id][1].append(json)
+                case CallEnd(id):
+                    start, pieces = calls[id]
+                    parent = made[start.message]
+                    call = Call(id, start.name, "".join(pieces))
+                    made[start.message] = Message(
+                        "assistant", parent.parts, (*parent.calls, call), id=start.message
+                    )
+                    self.unanswered.add(id)
+                case CallResult(id, content):
+                    made[f"result-{id}"] = said("tool", content, call_id=id, id=f"result-{id}")
+                    self.unanswered.discard(id)
+                case _:
+                    pass
+        self.history += made.values()

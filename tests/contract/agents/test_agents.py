@@ -1,0 +1,104 @@
+"""The same conversation with everybody who answers: the same grammar, and the same things happen."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from rightseat import Runtime
+from rightseat.turn import Owner
+from tests.contract.agents.members import CANNOT, MEMBERS
+from tests.contract.agents.talk import Talk
+
+
+def can(*words: str) -> pytest.MarkDecorator:
+    """The members that can do this."""
+    able = [name for name in MEMBERS if not CANNOT.get(name, frozenset()) & set(words)]
+    return pytest.mark.parametrize("member", able)
+
+
+@pytest_asyncio.fixture
+async def runtime(member: str) -> AsyncIterator[Runtime]:
+    async with MEMBERS[member]() as found:
+        yield found
+
+
+@can("say")
+async def test_text(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    seen = await talk.say("say hello")
+    assert "You said say hello." in seen.text
+    assert seen.reason == "stop"
+    seen = await talk.say("say more")
+    assert "You said say more." in seen.text
+    assert "hello" not in seen.text, "what was said before is not said again"
+
+
+@can("add")
+async def test_a_tool_that_runs_there(runtime: Runtime) -> None:
+    seen = await Talk(runtime).say("add")
+    id = seen.called("add")
+    assert not seen.calls[id].client
+    assert json.loads(seen.arguments(id)) == {"a": 2, "b": 3}
+    assert seen.results == {id: "5"}
+    assert "5" in seen.text
+    assert seen.reason == "stop"
+
+
+@can("paint")
+async def test_a_tool_of_the_client(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    seen = await talk.say("paint it")
+    id = seen.called("paint")
+    assert seen.calls[id].client
+    assert json.loads(seen.arguments(id)) == {"colour": "red"}
+    assert (seen.reason, seen.pending) == ("calls", (id,))
+    seen = await talk.give({id: "painted"})
+    assert "painted" in seen.text
+    assert seen.reason == "stop"
+    assert not seen.calls, "it is not called again"
+
+
+@can("notes")
+async def test_state(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    seen = await talk.say("say hello")
+    assert len(seen.states[-1]["notes"]) == 1
+    assert "messages" not in seen.states[-1], "messages are told as messages"
+    seen = await talk.say("say more")
+    assert len(seen.states[-1]["notes"]) == 2
+
+
+@can("ask")
+async def test_a_question_and_its_answer(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    seen = await talk.say("ask me")
+    (question,) = seen.questions
+    assert "Approve" in question.message
+    assert seen.reason == "interrupt"
+    seen = await talk.answer(question, "yes")
+    assert "yes" in seen.text
+    assert seen.reason == "stop"
+    gone = await talk.answer(question, "yes")
+    assert gone.error.code == "already_answered"
+
+
+@can("boom", "say")
+async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    seen = await talk.say("boom")
+    assert seen.error.fault == "upstream"
+    assert "secret words" not in seen.error.message
+    seen = await talk.say("say hello")
+    assert "You said say hello." in seen.text
+
+
+@can("ask")
+async def test_a_question_is_its_owners(runtime: Runtime) -> None:
+    talk = Talk(runtime)
+    (question,) = (await talk.say("ask me")).questions
+    stolen = await Talk(runtime, owner=Owner("bob")).answer(question, "yes")
+    assert stolen.error.fault == "caller"
+    seen = await talk.answer(question, "yes")
+    assert "yes" in seen.text, "it still waits for its owner"

@@ -1,0 +1,181 @@
+"""Agents of remote places among all who answer, and requests that are handed over to them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rightseat.agent import Agent, Recalled
+from rightseat.engine import Assistant
+from rightseat.errors import AgentFailed
+from rightseat.events import (
+    CallResult,
+    Event,
+    Interrupt,
+    Nested,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StateSnapshot,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.messages import said
+from rightseat.models.scripted import Scripted, load
+from rightseat.runtime import Runtime
+from rightseat.stores.memory import Memory
+from rightseat.streams import closing
+from rightseat.tools import Tool
+from rightseat.turn import Answer, Owner, Turn
+from tests.kit.chunks import dump
+
+
+@dataclass
+class Guide:
+    """An agent that says one thing, or does what its turn's words name."""
+
+    name: str = "guide"
+    title: str = "Guide"
+    description: str = "Knows the way."
+    down: str = ""
+    turns: list[Turn] = field(default_factory=list)
+
+    async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
+        self.turns.append(turn)
+        word = turn.messages[-1].text
+        if word == "fail":
+            raise AgentFailed("The guide is lost.")
+        yield StateSnapshot({"asked": word})
+        if word == "ask" and not turn.answers:
+            yield Interrupt("ask_7", "ask", "Which way?", {"type": "string"})
+            yield RunFinished("interrupt")
+            return
+        yield TextStart("g")
+        yield TextDelta("g", f"{turn.answers[0].payload}!" if turn.answers else "Left.")
+        yield TextEnd("g")
+        yield RunFinished("stop")
+
+    async def recall(self, owner: Owner, thread: str) -> Recalled | None:
+        return Recalled({"owner": owner.name}) if thread == "known" else None
+
+
+class Place:
+    def __init__(self, *agents: Agent) -> None:
+        self.agents = {agent.name: agent for agent in agents}
+        self.tools: tuple[Tool, ...] = ()
+        self.log: list[str] = []
+
+    async def start(self) -> None:
+        self.log.append("start")
+
+    async def close(self) -> None:
+        self.log.append("close")
+
+
+def scripted(*turns: dict[str, Any]) -> Scripted:
+    return Scripted(load(dump({"turns": list(turns)}), "test"))
+
+
+def desk(place: Place, *turns: dict[str, Any]) -> Runtime:
+    clerk = Assistant("clerk", scripted(*turns), agents=("guide",))
+    return Runtime(assistants=[clerk], sources=[place], store=Memory())
+
+
+def handed(request: str) -> dict[str, Any]:
+    return {"when": {"user": "."}, "calls": [{"name": "ask_guide", "arguments": {"request": request}}]}
+
+
+async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
+    async with closing(runtime.run(turn)) as events:
+        return [event async for event in events]
+
+
+async def test_agents_come_and_go() -> None:
+    place = Place()
+    runtime = desk(place)
+    assert list(runtime.responders) == ["clerk"]
+    guide = Guide()
+    place.agents["guide"] = guide
+    assert list(runtime.responders) == ["clerk", "guide"]
+    turn = Turn(messages=(said("user", "Where?"),), assistant="guide")
+    texts = [event.text for event in await heard(runtime, turn) if isinstance(event, TextDelta)]
+    assert texts == ["Left."]
+    del place.agents["guide"]
+    [_, failed] = await heard(runtime, turn)
+    assert isinstance(failed, RunFailed)
+    assert "Those that exist: clerk" in failed.message
+
+
+async def test_an_assistants_name_is_not_taken_over() -> None:
+    runtime = desk(Place(Guide(name="clerk")), {"say": "Mine."})
+    events = await heard(runtime, Turn(messages=(said("user", "?"),), assistant="clerk"))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Mine."
+    assert list(runtime.responders) == ["clerk"]
+
+
+async def test_one_that_is_down_is_listed_as_down() -> None:
+    runtime = desk(Place(Guide(down="connection refused")))
+    about = runtime.described("guide")
+    assert about is not None
+    assert (about.title, about.description) == (
+        "Guide",
+        "Knows the way. (Cannot be asked now: connection refused)",
+    )
+    assert runtime.ready
+
+
+async def test_a_place_starts_and_closes_with_the_runtime() -> None:
+    place = Place(Guide())
+    runtime = desk(place)
+    await runtime.start()
+    await runtime.close()
+    assert place.log == ["start", "close"]
+
+
+async def test_an_agent_remembers_its_own_threads() -> None:
+    runtime = desk(Place(Guide()))
+    assert await runtime.recall("guide", Owner("ann"), "known") == Recalled({"owner": "ann"})
+    assert await runtime.recall("guide", Owner("ann"), "other") is None
+    assert await runtime.recall("clerk", Owner("ann"), "known") is None
+
+
+async def test_a_request_is_handed_over_and_seen() -> None:
+    runtime = desk(Place(Guide()), handed("Where?"), {"say": "Go left."})
+    events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
+    inside = [event.event for event in events if isinstance(event, Nested)]
+    assert isinstance(inside[0], RunStarted)
+    assert inside[1:] == [TextStart("g"), TextDelta("g", "Left."), TextEnd("g"), RunFinished("stop")]
+    assert StateSnapshot({"asked": "Where?"}) in events
+    [result] = [event for event in events if isinstance(event, CallResult)]
+    assert (result.content, result.failed) == ("Left.", False)
+    # What the guide said is not what the clerk says.
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Go left."
+
+
+async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
+    runtime = desk(Place(Guide()), handed("fail"), {"say": "Sorry."})
+    events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
+    [result] = [event for event in events if isinstance(event, CallResult)]
+    assert result.failed
+    assert "The guide is lost." in result.content
+    assert isinstance(events[-1], RunFinished)
+    assert [e.event.code for e in events if isinstance(e, Nested) and isinstance(e.event, RunFailed)] == [
+        "agent_failed"
+    ]
+
+
+async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
+    guide = Guide()
+    runtime = desk(Place(guide), handed("ask"), {"say": "Done."})
+    turn = Turn(messages=(said("user", "Help"),), assistant="clerk", thread="t")
+    asked = [event for event in await heard(runtime, turn) if isinstance(event, Interrupt)]
+    assert [item.message for item in asked] == ["Which way?"]
+    answered = Turn(
+        messages=turn.messages, assistant="clerk", thread="t", answers=(Answer(asked[0].id, payload="Up"),)
+    )
+    events = await heard(runtime, answered)
+    [result] = [event for event in events if isinstance(event, CallResult)]
+    assert result.content == "Up!"
+    # The same conversation as the one in which it asked, under its own name for the question.
+    assert guide.turns[0].thread == guide.turns[1].thread
+    assert guide.turns[1].answers == (Answer("ask_7", payload="Up"),)

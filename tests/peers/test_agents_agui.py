@@ -1,0 +1,127 @@
+"""Two real AG-UI agents behind us: pydantic-ai (protocol 1.0), and a LangGraph graph by ag-ui-langgraph,
+which asks in the older way. The program is pydantic-ai/serve_agui.py."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import pytest_asyncio
+
+from rightseat import Runtime
+from rightseat.agents.agui import agui
+from rightseat.prompt import ToolSpec
+from rightseat.stores.memory import Memory
+from rightseat.turn import Answer
+from tests.contract.agents.talk import Talk
+from tests.peers.served import served
+
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
+BOTH = pytest.mark.parametrize("name", ["pydantic", "graph"])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def runtime(
+    tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
+) -> AsyncIterator[Runtime]:
+    notes = tmp_path_factory.mktemp("agui") / "notes"
+    async with served("pydantic-ai", "serve_agui.py", notes, driven) as origin:
+        sources = [agui(name, {"url": f"{origin}/{name}"}) for name in ("pydantic", "graph")]
+        runtime = Runtime(remote=sources, store=Memory())
+        await runtime.start()
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+
+def talk(runtime: Runtime, name: str, thread: str) -> Talk:
+    return Talk(runtime, name, f"{name} {thread}", tools=(CARD,))
+
+
+@BOTH
+async def test_text(runtime: Runtime, name: str) -> None:
+    person = talk(runtime, name, "text")
+    for _ in range(2):
+        seen = await person.say("hello")
+        assert seen.text == f"Hello from {'the graph' if name == 'graph' else 'pydantic'}."
+        assert seen.reason == "stop"
+
+
+@BOTH
+async def test_a_tool_there_and_the_turn_after_it(runtime: Runtime, name: str) -> None:
+    person = talk(runtime, name, "weather")
+    seen = await person.say("weather")
+    id = seen.called("get_weather")
+    assert json.loads(seen.arguments(id)) == {"city": "Oslo"}
+    assert seen.results == {id: "Oslo 21C"}
+    assert seen.text.endswith("Found: Oslo 21C")
+    assert (await person.say("hello")).text.startswith("Hello")
+
+
+@BOTH
+async def test_a_tool_of_the_client(runtime: Runtime, name: str) -> None:
+    person = talk(runtime, name, "card")
+    seen = await person.say("card")
+    id = seen.called("show_card")
+    assert json.loads(seen.arguments(id)) == {"title": "Oslo"}
+    assert (seen.reason, seen.pending) == ("calls", (id,))
+    assert (await person.give({id: "shown"})).text == "Found: shown"
+
+
+@BOTH
+async def test_an_error_and_the_thread_after_it(runtime: Runtime, name: str) -> None:
+    person = talk(runtime, name, "explode")
+    failed = (await person.say("explode")).error
+    assert failed.code == "agent_failed"
+    assert "CANARY" not in failed.message
+    person.history.clear()
+    assert (await person.say("hello")).text.startswith("Hello")
+
+
+async def test_state_of_pydantic_ai(runtime: Runtime) -> None:
+    person = Talk(runtime, "pydantic", "state", state={"document": "Dear Ada. "})
+    assert (await person.say("write")).states == [{"document": "Dear Ada. Hello"}]
+
+
+async def test_steps_and_state_of_a_graph(runtime: Runtime) -> None:
+    seen = await talk(runtime, "graph", "state").say("hello")
+    assert seen.steps == ["draft", "review"]
+    assert seen.states[0] == {"document": "about hello"}
+    assert seen.states[-1] == {"document": "about hello, reviewed"}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_approval_of_pydantic_ai(runtime: Runtime, approved: bool) -> None:
+    person = talk(runtime, "pydantic", f"wipe {approved}")
+    seen = await person.say("wipe")
+    (question,) = seen.questions
+    assert (question.kind, question.call) == ("confirm", "c4")
+    assert "wipe" in question.message
+    seen = await person.run(answers=(Answer(question.id, payload={"approved": approved}),))
+    assert ("all gone" in seen.text) == approved
+    assert (await person.run(answers=(Answer(question.id, payload={}),))).error.code == "already_answered"
+
+
+async def test_an_approval_from_a_client_that_has_only_text(runtime: Runtime) -> None:
+    """It posts neither the call nor its id: what was said is known here."""
+    (question,) = (await talk(runtime, "pydantic", "wipe in text").say("wipe")).questions
+    late = talk(runtime, "pydantic", "another")
+    late.unanswered = {"c4"}
+    seen = await late.run(answers=(Answer(question.id, payload={"approved": True}),))
+    assert "all gone" in seen.text
+
+
+async def test_a_question_of_a_graph(runtime: Runtime) -> None:
+    person = talk(runtime, "graph", "ask")
+    seen = await person.say("ask")
+    (question,) = seen.questions
+    assert question.message == "Approve?"
+    assert question.value == {"question": "Approve?", "document": "about ask"}
+    seen = await person.answer(question, "yes")
+    assert seen.text == "Got yes."
+    assert seen.states[-1] == {"document": "reviewed"}

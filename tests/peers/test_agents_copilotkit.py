@@ -1,0 +1,115 @@
+"""A real CopilotKit remote endpoint behind us, in the last version that serves agents. The program is
+copilotkit-python/serve_copilotkit.py."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import pytest_asyncio
+
+from rightseat import Result, Runtime, ToolContext
+from rightseat.agents.copilotkit import copilotkit
+from rightseat.agents.copilotkit.source import Endpoint
+from rightseat.prompt import ToolSpec
+from rightseat.stores.memory import Memory
+from rightseat.streams import closing
+from rightseat.turn import Owner, Turn
+from tests.contract.agents.talk import Talk
+from tests.peers.served import served
+
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def endpoint(
+    tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
+) -> AsyncIterator[Endpoint]:
+    notes = tmp_path_factory.mktemp("copilotkit") / "notes"
+    async with served("copilotkit-python", "serve_copilotkit.py", notes, driven) as origin:
+        source = copilotkit("ck", {"url": f"{origin}/copilotkit"})
+        await source.start()
+        try:
+            yield source
+        finally:
+            await source.close()
+
+
+@pytest.fixture(scope="module")
+def runtime(endpoint: Endpoint) -> Runtime:
+    return Runtime(remote=[endpoint], store=Memory())
+
+
+def talk(runtime: Runtime, thread: str) -> Talk:
+    return Talk(runtime, "writer", thread, tools=(CARD,))
+
+
+async def test_what_it_has(endpoint: Endpoint) -> None:
+    ((name, agent),) = endpoint.agents.items()
+    assert (name, agent.description, agent.down) == ("writer", "Writes.", "")
+    assert [tool.name for tool in endpoint.tools] == ["get_weather", "boom"]
+
+
+async def test_text_steps_and_state(runtime: Runtime) -> None:
+    person = talk(runtime, "text")
+    for _ in range(2):
+        seen = await person.say("hello")
+        assert seen.text == "Hello from the graph."
+        assert seen.steps == ["draft", "review"]
+        assert seen.states[-1] == {"document": "about hello, reviewed"}
+
+
+async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: Endpoint) -> None:
+    person = talk(runtime, "weather")
+    seen = await person.say("weather")
+    id = seen.called("get_weather")
+    assert json.loads(seen.arguments(id)) == {"city": "Oslo"}
+    assert seen.results == {id: "Oslo 21C"}
+    await person.say("hello")
+    told = await endpoint.agents["writer"].recall(Owner("ada"), "weather")
+    assert told is not None
+    roles = [message.role for message in told.messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"], "nothing is there twice"
+
+
+async def test_a_tool_of_the_client(runtime: Runtime) -> None:
+    person = talk(runtime, "card")
+    seen = await person.say("card")
+    id = seen.called("show_card")
+    assert (seen.reason, seen.pending) == ("calls", (id,))
+    assert (await person.give({id: "shown"})).text == "Found: shown"
+
+
+async def test_a_question_and_its_answer(runtime: Runtime) -> None:
+    person = talk(runtime, "ask")
+    seen = await person.say("ask")
+    (question,) = seen.questions
+    assert question.message == "Approve?"
+    seen = await person.answer(question, "yes")
+    assert seen.text == "Got yes."
+    assert seen.states[-1] == {"document": "reviewed"}
+
+
+async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
+    person = talk(runtime, "explode")
+    assert (await person.say("explode")).error.code == "agent_failed"
+    person.history.clear()
+    assert (await person.say("hello")).text == "Hello from the graph."
+
+
+async def test_its_actions(endpoint: Endpoint) -> None:
+    found = []
+    for tool in endpoint.tools:
+        assert tool.call is not None
+        arguments = {"city": "Oslo"} if tool.name == "get_weather" else {}
+        async with closing(tool.call(arguments, ToolContext(Turn(messages=())))) as parts:
+            found += [part async for part in parts]
+    weather, boom = found
+    assert weather == Result({"city": "Oslo", "temp": 21})
+    assert isinstance(boom, Result)
+    assert boom.failed
+    assert "CANARY" not in boom.text

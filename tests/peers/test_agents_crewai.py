@@ -1,0 +1,75 @@
+"""A real crew and a real flow of CrewAI behind us, each in its own process. They are in crewai/crew_peer.py;
+their model needs no network. CrewAI takes seconds to import, so both start at once, and once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from importlib.metadata import distributions
+
+import pytest
+import pytest_asyncio
+
+from rightseat import Runtime
+from rightseat.agents.crewai import crewai
+from rightseat.stores.memory import Memory
+from tests.contract.agents.talk import Talk
+from tests.peers.install import PLACE
+from tests.peers.served import HERE, python_of
+
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.timeout(180),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def runtime(
+    tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
+) -> AsyncIterator[Runtime]:
+    python = python_of("crewai")
+    home = str(tmp_path_factory.mktemp("crewai"))
+    options = {"python": python, "folder": str(HERE / "crewai"), "env": {"HOME": home}}
+    crew = crewai("crew", {**options, "crew": "crew_peer:team"})
+    flow = crewai("flow", {**options, "crew": "crew_peer:Writing"})
+    runtime = Runtime(remote=[crew, flow], store=Memory())
+    await asyncio.gather(crew.start(), flow.start())
+    try:
+        yield runtime
+        driven("crewai", version())
+    finally:
+        await runtime.close()
+
+
+def version() -> str:
+    (site,) = (PLACE / "crewai" / "lib").glob("python*/site-packages")
+    return next(found.version for found in distributions(name="crewai", path=[str(site)]))
+
+
+async def test_text(runtime: Runtime) -> None:
+    seen = await Talk(runtime, "crew").say("hello")
+    assert seen.text == "Hello from the crew."
+    assert seen.steps == ["reply"]
+
+
+async def test_a_tool_there(runtime: Runtime) -> None:
+    seen = await Talk(runtime, "crew").say("the weather?")
+    id = seen.called("get_weather")
+    assert seen.results == {id: "Oslo 21C"}
+    assert seen.text == "It is 21C in Oslo."
+
+
+async def test_an_error_and_the_crew_after_it(runtime: Runtime) -> None:
+    failed = (await Talk(runtime, "crew").say("explode")).error
+    assert failed.code == "agent_failed"
+    assert "CANARY" not in failed.message
+    assert (await Talk(runtime, "crew").say("hello")).text == "Hello from the crew."
+
+
+async def test_the_state_of_a_flow(runtime: Runtime) -> None:
+    seen = await Talk(runtime, "flow").say("an essay")
+    assert seen.steps == ["draft", "review"]
+    assert [state["document"] for state in seen.states] == [
+        "Draft of an essay",
+        "Draft of an essay, reviewed",
+    ]
+    assert seen.text == "Done."
