@@ -1,0 +1,48 @@
+"""tools/call → a turn: a request in words for whoever is asked, or the call itself."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rightseat.door import NAME, Host, Request
+from rightseat.doors.mcp.catalogue import asked, unknown
+from rightseat.doors.mcp.questions import answer_of
+from rightseat.doors.mcp.wire import INVALID_PARAMS, Ask, Refused
+from rightseat.messages import Call, Message, said
+from rightseat.sources import CALLED
+from rightseat.turn import Answer, Turn
+
+
+def turn_of(ask: Ask, request: Request, host: Host) -> Turn:
+    """The call as a turn: a request in words for whoever is asked, or the call itself."""
+    name = ask.text("name")
+    given = ask.params.get("arguments") or {}
+    if not isinstance(given, dict):
+        raise Refused(INVALID_PARAMS, "arguments: an object is expected.")
+    if name in host.tools:
+        call = Call("call", name, msgspec.json.encode(given).decode())
+        messages, assistant = (Message("assistant", calls=(call,)),), CALLED
+    elif one := asked(host).get(name):
+        wanted = given.get("request")
+        if not isinstance(wanted, str) or not wanted.strip():
+            raise Refused(INVALID_PARAMS, "arguments.request: say what is wanted, in words.")
+        messages, assistant = (said("user", wanted),), one.responder
+    else:
+        raise unknown("tool", name, [*host.tools, *asked(host)])
+    state = ask.params.get("requestState")
+    return Turn(
+        messages=messages,
+        assistant=assistant,
+        answers=answers(ask),
+        thread=state if isinstance(state, str) and NAME.fullmatch(state) else "",
+        owner=request.owner,
+        headers=request.passed,
+        base=request.base,
+        shows_artifacts=False,
+    )
+
+
+def answers(ask: Ask) -> tuple[Answer, ...]:
+    """Those that the newer era's client brings when it calls again."""
+    given = ask.params.get("inputResponses")
+    return tuple(answer_of(key, value) for key, value in given.items()) if isinstance(given, dict) else ()

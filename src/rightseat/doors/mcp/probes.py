@@ -1,0 +1,24 @@
+"""How `rightseat doctor` sees that an MCP client would be served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat.door import Probe
+
+
+def listed(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    try:
+        answer = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return f"HTTP {status}, and no JSON-RPC answer"
+    if status != 200 or "error" in answer:
+        return f"HTTP {status}: {answer.get('error', {}).get('message')}"
+    return None if answer.get("result", {}).get("tools") else "no tool is listed"
+
+
+QUESTION = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+PROBES = (Probe("tools", "POST", "/mcp", listed, msgspec.json.encode(QUESTION)),)

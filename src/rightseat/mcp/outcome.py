@@ -1,0 +1,60 @@
+"""What a server's tool gave back → a Result, and what people are shown besides."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import mimetypes
+from typing import Any
+
+import mcp_types as types
+
+from rightseat.events import Artifact
+from rightseat.tools import Result, failure
+
+
+def outcome(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
+    """Structured content goes on as JSON, all else as text. Pictures, sounds and files are for people: the
+    model is told that they were shown."""
+    shown: list[Artifact] = []
+    said: list[str] = []
+    for number, block in enumerate(result.content):
+        text = words(block)
+        if text is not None:
+            said.append(text)
+        elif (file := file_of(block, f"{name}-{number + 1}")) is not None:
+            shown.append(Artifact(f"{call}-{number}", "file", file["name"], file))
+            said.append(f"[{file['name']}, {file['media_type']}: shown to the person]")
+    text = "\n".join(said)
+    if result.is_error:
+        return shown, failure("tool_failed", text or f"{name} failed and did not say why.")
+    if result.structured_content is not None and not shown:
+        return shown, Result(result.structured_content)
+    return shown, Result(text)
+
+
+def words(block: Any) -> str | None:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.ResourceLink(uri=uri, name=name):
+            return f"{name}: {uri}"
+        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            return text
+        case _:
+            return None
+
+
+def file_of(block: Any, name: str) -> dict[str, Any] | None:
+    match block:
+        case types.ImageContent(data=data, mime_type=kind) | types.AudioContent(data=data, mime_type=kind):
+            pass
+        case types.EmbeddedResource(resource=types.BlobResourceContents(blob=data, mime_type=kind)):
+            kind = kind or "application/octet-stream"
+        case _:
+            return None
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return {"name": name + (mimetypes.guess_extension(kind) or ""), "media_type": kind, "data": data}

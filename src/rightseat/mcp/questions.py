@@ -1,0 +1,29 @@
+"""A server's questions ⇄ ours. Its forms are JSON Schemas of flat objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+
+from rightseat.tools import APPROVAL, Ask, approves
+
+
+def ask_of(params: Any) -> Ask | None:
+    """None for what nobody can be asked."""
+    match params:
+        case types.ElicitRequestURLParams(message=message, url=url):
+            return Ask(f"{message}\nOpen {url} and agree here when it is done.", "confirm", APPROVAL)
+        case types.ElicitRequestFormParams(message=message, requested_schema=schema):
+            # A form without fields is a question of yes or no.
+            if not schema.get("properties"):
+                return Ask(message, "confirm", APPROVAL)
+            return Ask(message, "form", schema)
+        case _:
+            return None
+
+
+def answer_of(ask: Ask, value: Any) -> types.ElicitResult:
+    if ask.kind == "confirm":
+        return types.ElicitResult(action="accept" if approves(value) else "decline", content={})
+    return types.ElicitResult(action="accept", content=value if isinstance(value, dict) else {})

@@ -1,0 +1,142 @@
+"""The tools of several servers as an assistant's source, and the servers themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+import mcp_types as types
+import msgspec
+
+from rightseat.mcp.link import Link
+from rightseat.mcp.server import Server
+from rightseat.mcp.tool import named, tool_of, usable
+from rightseat.messages import Message
+from rightseat.tools import Tool, ToolSource
+from rightseat.turn import Turn
+
+log = logging.getLogger(__name__)
+SHOWN = 128
+"""Tools of MCP servers that one turn is shown; the rest is left out, and that is logged."""
+
+
+PATIENCE = 5.0
+"""Seconds that a start waits for servers; a child by npx takes three or four."""
+
+
+class Known:
+    """A link's tools as ours, made anew when its list is another."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.listed: tuple[types.Tool, ...] = ()
+        self.made: dict[str, Tool] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        if self.listed is not self.link.tools:
+            self.listed = self.link.tools
+            self.made = {}
+            for tool in self.listed:
+                if not usable(tool):
+                    where = self.link.server.name
+                    log.warning("mcp %s: %s is left out: its schema cannot be used.", where, tool.name[:64])
+                    continue
+                name = named(self.link.server.name, tool.name, self.made)
+                self.made[name] = tool_of(self.link, tool, name)
+        return self.made
+
+
+class Servers:
+    """Every configured server, each with its one connection, and those that requests may name. A server that
+    is as it was in `before` keeps its connection: from `start` on it is ours to close."""
+
+    def __init__(
+        self,
+        servers: Iterable[Server],
+        visitors: ToolSource | None = None,
+        before: Servers | None = None,
+    ) -> None:
+        self.visitors = visitors
+        self.known: dict[str, Known] = {}
+        self.before = before
+        self.handed: set[str] = set()
+        for server in servers:
+            kept = before.known.get(server.name) if before else None
+            same = kept is not None and kept.link.server == server
+            self.known[server.name] = kept if kept is not None and same else Known(Link(server))
+
+    @property
+    def down(self) -> dict[str, str]:
+        """Those that cannot be used now, and why."""
+        return {name: one.link.down for name, one in self.known.items() if one.link.down}
+
+    async def start(self) -> None:
+        """Connect to all. Who takes longer than a moment is waited for in the background."""
+        if self.before is not None:
+            self.before.handed |= {
+                name for name, one in self.known.items() if self.before.known.get(name) is one
+            }
+            self.before = None
+        await reached(self.known.values())
+
+    async def close(self) -> None:
+        links = [one.link for name, one in self.known.items() if name not in self.handed]
+        closers = [link.close() for link in links]
+        if (close := getattr(self.visitors, "close", None)) is not None:
+            closers.append(close())
+        await asyncio.gather(*closers)
+
+    def view(self, names: Sequence[str] | None = None) -> View:
+        return View([one for name, one in self.known.items() if names is None or name in names])
+
+
+async def reached(known: Iterable[Known]) -> None:
+    tasks = [asyncio.create_task(one.link.start()) for one in known]
+    if tasks:
+        _, slow = await asyncio.wait(tasks, timeout=PATIENCE)
+        for task in slow:
+            task.cancel()
+
+
+class View:
+    """A ToolSource: what one assistant may use of them."""
+
+    questions: tuple[str, ...] = ()
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        self.known = tuple(known)
+        self.said = False
+
+    def __contains__(self, name: object, /) -> bool:
+        return any(name in one.tools for one in self.known)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        return {}
+
+    def asked(self, turn: Turn, /) -> Turn:
+        return turn
+
+    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+        # A request that is limited to some plugins wants these and nothing else.
+        if turn.plugins:
+            return
+        # A Runtime that nobody has started connects with its first turn.
+        await reached(one for one in self.known if not one.link.begun)
+        every = {name: tool for one in self.known for name, tool in one.tools.items()}
+        if len(every) > SHOWN and not self.said:
+            self.said = True
+            log.warning("MCP servers have %d tools: only the first %d are shown.", len(every), SHOWN)
+        for name in list(every)[:SHOWN]:
+            tools.setdefault(name, every[name])
+
+    def digest(self, names: Iterable[str], /) -> str:
+        every = {name: (one.link.server, tool) for one in self.known for name, tool in one.tools.items()}
+        told = [
+            (tool.spec, tool.confirm, server.command, server.args, server.url)
+            for server, tool in (every[name] for name in names if name in every)
+        ]
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16] if told else ""

@@ -1,0 +1,62 @@
+"""What a child writes to its stderr, in our log: some of it, and no secret."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from types import TracebackType
+from typing import TextIO
+
+from rightseat.secret import mask
+
+log = logging.getLogger(__name__)
+LINES, LONGEST = 100, 500
+
+
+class Stderr:
+    """A pipe whose writing end a child gets. Of what it says, the first lines are logged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.left = LINES
+        self.rest = b""
+
+    def __enter__(self) -> TextIO:
+        self.reading, writing = os.pipe()
+        os.set_blocking(self.reading, False)
+        self.loop = asyncio.get_running_loop()
+        self.loop.add_reader(self.reading, self.read)
+        self.writing = os.fdopen(writing, "w")
+        return self.writing
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writing.close()
+        self.loop.remove_reader(self.reading)
+        self.read()
+        os.close(self.reading)
+
+    def read(self) -> None:
+        try:
+            data = os.read(self.reading, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            self.loop.remove_reader(self.reading)
+            return
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        # A line that never ends is not kept.
+        self.rest = self.rest[-LONGEST:]
+        for line in lines:
+            self.say(line)
+
+    def say(self, line: bytes) -> None:
+        text = mask(line.decode("utf-8", "replace").strip())[:LONGEST]
+        if not text or self.left <= 0:
+            return
+        self.left -= 1
+        log.info("mcp %s says: %s", self.name, text)
+        if self.left == 0:
+            log.info("mcp %s says more, which is not logged.", self.name)
