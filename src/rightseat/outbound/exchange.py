@@ -14,6 +14,7 @@ from rightseat.errors import AddressRefused, UpstreamGarbled, UpstreamRefused
 from rightseat.outbound.body import collect, too_large
 from rightseat.outbound.rules import NotPublic, Rules
 from rightseat.outbound.target import Target
+from rightseat.outbound.watching import sent
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 CONNECT_SECONDS = 10
@@ -97,6 +98,7 @@ class Line:
     async def ask(
         self, target: Target, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
     ) -> Reply:
+        sent(method, str(target.url), headers, body)
         try:
             async with self.session.request(
                 method,

@@ -140,4 +140,6 @@ def flow_tool(name: str, flow: Flow, kit_of: KitOf, notes: Callable[[], Notes | 
     def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         return Performance(flow, kit_of, notes(), speaks=False).call(args, ctx)
 
-    return Tool(name, flow.description or flow.name, REQUEST, call, timeout=flow.timeout + GRACE)
+    return Tool(
+        name, flow.description or flow.name, REQUEST, call, timeout=flow.timeout + GRACE, outside=True
+    )

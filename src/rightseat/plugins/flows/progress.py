@@ -138,4 +138,5 @@ def after(flow: Flow, name: str | None) -> str | None:
     if name is None or name not in flow.steps:
         return None
     step = flow.steps[name]
-    return None if step.kind == "none" and (step.next is None or name == END) else name
+    idle = step.kind == "none" and (step.next is None or name == END) and "say" not in step.params
+    return None if idle else name

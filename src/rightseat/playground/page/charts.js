@@ -1,0 +1,61 @@
+// Charts, drawn by ECharts.
+
+import { h } from "./dom.js";
+import { BASE } from "./server.js";
+
+let library;
+
+/** A place with the chart in it; rejects where ECharts is not installed. It is large: it is loaded when the
+ * first chart comes. */
+export async function chart(option, name) {
+  library ??= import(`${BASE}/playground/vendor/echarts.js`);
+  const echarts = await library;
+  const place = h("div", { class: "chart", role: "img", "aria-label": name });
+  let drawn = null;
+  // Drawn when it has its size, and again with each new one: a part of the page that is hidden has none.
+  new ResizeObserver(() => {
+    if (!place.clientWidth) return;
+    if (drawn) drawn.resize();
+    else drawn = fill(echarts, place, option);
+  }).observe(place);
+  return place;
+}
+
+function fill(echarts, place, option) {
+  const dark = document.documentElement.dataset.theme === "dark";
+  const drawn = echarts.init(place, dark ? "dark" : null, { renderer: "canvas" });
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  drawn.setOption({ ...safe(option), backgroundColor: "transparent", animation: !still });
+  return drawn;
+}
+
+const BANNED = new Set([
+  "formatter",
+  "link",
+  "sublink",
+  "target",
+  "extraCssText",
+  "renderItem",
+  "toolbox",
+  "graphic",
+  "optionToContent",
+  "contentToOption",
+  "__proto__",
+]);
+
+/** A chart's description without what could run or load something: no HTML, no pictures from elsewhere. */
+export function safe(option) {
+  return clean(option, "") ?? {};
+}
+
+function clean(one, name) {
+  if (Array.isArray(one)) return one.map((inner) => clean(inner, name));
+  if (one && typeof one === "object") {
+    const kept = Object.entries(one).filter(([key]) => !BANNED.has(key));
+    const made = Object.fromEntries(kept.map(([key, inner]) => [key, clean(inner, key)]));
+    // Drawn as text in the picture: in HTML a name could be a tag.
+    return name === "tooltip" ? { ...made, renderMode: "richText" } : made;
+  }
+  const loads = typeof one === "string" && (name === "image" || /^\s*image:\/\//i.test(one));
+  return loads ? "" : one;
+}

@@ -1,0 +1,164 @@
+// What each AG-UI event makes of a conversation.
+
+import { patched } from "./patch.js";
+
+export function take(talk, event, now, replayed) {
+  TAKE[event.type]?.(talk, event, now, replayed);
+}
+
+const TAKE = {
+  RUN_STARTED(talk, event, now, replayed) {
+    talk.running = true;
+    talk.suggestions = [];
+    talk.runs.push({ id: event.runId, began: now, from: talk.log.length - 1, replayed });
+    for (const message of event.input?.messages ?? []) {
+      if (message.role === "user" && !talk.byId.has(message.id)) talk.say(message);
+    }
+    for (const question of talk.questions) talk.touch(question).answer = { past: true };
+    for (const item of talk.items) {
+      if (item.waiting) Object.assign(talk.touch(item), { waiting: false, open: true });
+    }
+  },
+  RUN_FINISHED(talk, event, now) {
+    const asked = event.outcome?.interrupts ?? [];
+    ended(talk, now, asked.length > 0);
+    if (talk.run) talk.run.usage = event.usage;
+    for (const one of asked) talk.add({ kind: "question", ...one });
+    const word = event.outcome?.type === "cancelled" ? "stopped" : event.result?.finishReason;
+    if (word) talk.add({ kind: "note", id: `note-${talk.log.length}`, word });
+  },
+  RUN_ERROR(talk, { code = "", message: text }, now) {
+    ended(talk, now, false);
+    talk.add({ kind: "failure", id: `failure-${talk.log.length}`, code, text });
+  },
+  TEXT_MESSAGE_START(talk, { messageId: id }, now) {
+    talk.add({ kind: "message", id, role: "assistant", text: "", open: true, began: now });
+  },
+  TEXT_MESSAGE_CONTENT(talk, event, now) {
+    const item = talk.byId.get(event.messageId);
+    if (!item) return;
+    talk.touch(item).text += event.delta;
+    if (talk.run) talk.run.first ??= now;
+  },
+  TEXT_MESSAGE_END: close((event) => event.messageId),
+  REASONING_MESSAGE_START(talk, event, now) {
+    talk.add({ kind: "reasoning", id: `why-${event.messageId}`, text: "", open: true, began: now });
+  },
+  REASONING_MESSAGE_CONTENT(talk, event) {
+    const item = talk.byId.get(`why-${event.messageId}`);
+    if (item) talk.touch(item).text += event.delta;
+  },
+  REASONING_MESSAGE_END: close((event) => `why-${event.messageId}`),
+  TOOL_CALL_START(talk, { toolCallId: id, toolCallName: name, parentMessageId: parent = id }, now) {
+    talk.add({ kind: "call", id, name, parent, args: "", began: now, open: true });
+  },
+  TOOL_CALL_ARGS(talk, event) {
+    const item = talk.byId.get(event.toolCallId);
+    if (item) talk.touch(item).args += event.delta;
+  },
+  TOOL_CALL_END(talk, event, now) {
+    const item = talk.byId.get(event.toolCallId);
+    if (item) talk.touch(item).ended = now;
+  },
+  TOOL_CALL_RESULT(talk, { toolCallId, content: result }, now) {
+    const item = talk.byId.get(toolCallId);
+    if (item) Object.assign(talk.touch(item), { result, answered: now, open: false, waiting: false });
+  },
+  STATE_SNAPSHOT(talk, event) {
+    talk.stateBefore = talk.state;
+    talk.state = event.snapshot;
+  },
+  STATE_DELTA(talk, event) {
+    talk.stateBefore = talk.state;
+    talk.state = patched(talk.state, event.delta);
+  },
+  STEP_STARTED(talk, { stepName: name }, now) {
+    talk.visits.push({ name, began: now, before: talk.state });
+    talk.node = name;
+  },
+  STEP_FINISHED(talk, { stepName }, now) {
+    const visit = talk.visits.findLast((one) => one.name === stepName && !one.ended);
+    if (visit) Object.assign(visit, { ended: now, state: talk.state });
+    if (talk.node === stepName) talk.node = null;
+  },
+  SUBAGENT_STARTED(talk, { subagentRunId: id, name, parentToolCallId: call }, now) {
+    // After a question it goes on as another run, for the same call: to a person it is one.
+    const known = talk.items.find((item) => item.kind === "nested" && item.call === call);
+    if (known) {
+      talk.byId.set(id, talk.touch(known));
+      Object.assign(known, { open: true, waiting: false });
+    } else talk.add({ kind: "nested", id, name, call, text: "", calls: new Map(), open: true, began: now });
+  },
+  SUBAGENT_FINISHED(talk, event, now) {
+    const item = talk.byId.get(event.subagentRunId);
+    const waiting = event.outcome?.type === "suspended";
+    if (item) Object.assign(talk.touch(item), { open: false, ended: now, waiting });
+  },
+  SUBAGENT_ERROR(talk, event, now) {
+    const item = talk.byId.get(event.subagentRunId);
+    if (item) Object.assign(talk.touch(item), { open: false, ended: now, failed: event.message });
+  },
+  CUSTOM(talk, event) {
+    CUSTOM[event.name]?.(talk, event.value);
+  },
+};
+
+const CUSTOM = {
+  artifact(talk, { id, kind: type, name, content }) {
+    talk.add({ kind: "artifact", id, type, name, content });
+  },
+  citations(talk, { items }) {
+    talk.add({ kind: "citations", id: `cited-${talk.log.length}`, items });
+  },
+  suggestions(talk, { prompts }) {
+    talk.suggestions = prompts;
+  },
+  flow_step(talk, told) {
+    const key = `${told.flow}/${told.step}`;
+    const again = told.input !== undefined;
+    const known = talk.steps.get(key) ?? { times: 0 };
+    // A loop comes by again: what is shown is the last time, and how often it was.
+    const kept = again ? { times: known.times + 1 } : known;
+    talk.steps.delete(key);
+    talk.steps.set(key, { ...kept, ...told });
+  },
+  subagent(talk, { subagentRunId, event }) {
+    const item = talk.byId.get(subagentRunId);
+    if (item) INSIDE[event?.type]?.(talk.touch(item), event);
+  },
+};
+
+/** What a run inside does, as our own events tell it. */
+const INSIDE = {
+  TextDelta(item, { text }) {
+    item.text += text;
+  },
+  CallStart(item, { id, name }) {
+    item.calls.set(id, { name, args: "" });
+  },
+  CallArgs(item, { id, json }) {
+    const call = item.calls.get(id);
+    if (call) call.args += json;
+  },
+  CallResult(item, { id, content }) {
+    const call = item.calls.get(id);
+    if (call) call.result = content;
+  },
+};
+
+function close(id) {
+  return (talk, event, now) => {
+    const item = talk.byId.get(id(event));
+    if (item) Object.assign(talk.touch(item), { open: false, ended: now });
+  };
+}
+
+/** What is still open was cut, unless the run `waits` for a person: then its calls wait with it. */
+function ended(talk, now, waits) {
+  talk.running = false;
+  talk.node = null;
+  if (talk.run) Object.assign(talk.run, { ended: now, to: talk.log.length });
+  for (const item of talk.items) {
+    if (item.open) Object.assign(talk.touch(item), { open: false, waiting: waits && item.kind === "call" });
+  }
+}

@@ -1,0 +1,316 @@
+"""The playground as a person uses it: a real browser, a real server, a script for a model."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from checks import assets
+from rightseat.models.scripted import load
+from tests.kit.server import Server
+from tests.peers.browser import Chromium, Tab
+from tests.peers.install import PLACE, install
+from tests.peers.playground import opened, say, served, until
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+ANSWER = ".message.assistant"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[Server]:
+    assert assets.main() == 0, "could not install the playground's charts"
+    async with served() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
+    async with opened(chromium, server.url) as found:
+        yield found
+
+
+async def read(download: Any) -> str:
+    path = await download.path()
+    return await asyncio.to_thread(Path(path).read_text)
+
+
+async def test_markdown_is_drawn_and_code_coloured(tab: Tab) -> None:
+    await say(tab, "prose")
+    await tab.see(f"{ANSWER} table", "1")
+    assert await tab.texts(f"{ANSWER} strong") == ["bold"]
+    assert await tab.texts(f"{ANSWER} li") == ["one", "two"]
+    assert await tab.texts(f"{ANSWER} pre .of-word") == ["def", "return"]
+    assert await tab.texts(f"{ANSWER} pre .of-comment") == ["# why"]
+    # The page's own headings come before an answer's.
+    assert await tab.texts(f"{ANSWER} h4") == ["Title"]
+
+
+async def test_an_answer_can_be_stopped_and_asked_again(tab: Tab) -> None:
+    await say(tab, "slow")
+    await tab.see(ANSWER, "word word")
+    await tab.click("button.stop")
+    await tab.see(".note", "Stopped.")
+    [said] = await tab.texts(f"{ANSWER} .prose")
+    assert 2 <= said.count("word") < 400
+    await tab.page.hover(ANSWER)
+    await tab.click(f"{ANSWER} .foot >> text=Try again")
+    await tab.gone(".note")
+    await tab.see("button.stop")
+    # By the keyboard too.
+    await tab.page.keyboard.press("Escape")
+    await tab.see(".note", "Stopped.")
+
+
+async def test_a_question_is_edited_into_a_branch(tab: Tab) -> None:
+    await say(tab, "first")
+    await tab.see(ANSWER, "You said: first")
+    await say(tab, "second")
+    await tab.see(ANSWER, "You said: second")
+    await tab.page.hover(".message.user >> nth=1")
+    await tab.click(".message.user >> nth=1 >> text=Edit")
+    await tab.write(".message.user textarea", "third")
+    await tab.click("text=Edit and ask again")
+    await tab.see(ANSWER, "You said: third")
+    texts = await tab.texts(f"{ANSWER} .prose")
+    assert texts == ["You said: first", "You said: third"]
+    # What was said before the branch is not lost.
+    await tab.click(".threads li:nth-child(2) .thread")
+    await tab.see(ANSWER, "You said: second")
+
+
+async def test_conversations_survive_a_reload(tab: Tab) -> None:
+    await say(tab, "remember me")
+    await tab.see(ANSWER, "You said: remember me")
+    await tab.page.reload()
+    await tab.see(ANSWER, "You said: remember me")
+    await say(tab, "and this")
+    await tab.see(ANSWER, "You said: and this")
+    await tab.page.reload()
+    await tab.see(ANSWER, "You said: and this")
+    assert len(await tab.texts(ANSWER)) == 2
+    await tab.click("text=New conversation")
+    await tab.gone(ANSWER)
+    await tab.click(".threads >> text=remember me")
+    await tab.see(ANSWER, "You said: and this")
+
+
+async def test_a_conversation_is_renamed_and_deleted(tab: Tab) -> None:
+    await say(tab, "short lived")
+    await tab.see(".thread", "short lived")
+    await tab.click("[aria-label='Rename: short lived']")
+    await tab.write(".threads input", "another name")
+    await tab.click(".threads >> text=Save")
+    await tab.see(".thread", "another name")
+    await tab.click("[aria-label='Delete: another name']")
+    await tab.click(".threads button.danger")
+    await tab.page.locator(".thread", has_text="another name").wait_for(state="detached")
+    await tab.gone(ANSWER)
+
+
+async def test_whom_one_asks_and_by_which_model(tab: Tab) -> None:
+    assert "Shop" in await tab.texts("select[aria-label=Assistant] option")
+    await tab.page.select_option("select[aria-label=Model]", "other")
+    await say(tab, "hello")
+    await tab.see(ANSWER, "The other model.")
+
+
+async def test_a_call_is_a_card_with_a_table_to_sort_and_save(tab: Tab) -> None:
+    await say(tab, "orders")
+    await tab.see(".call[data-state=done] code", "orders")
+    await tab.see(ANSWER, "Done:")
+    cells = ".call .result tbody tr td:first-child"
+    assert await tab.texts(cells) == ["a-3", "a-1", "=cmd"]
+    await tab.click(".call th button >> text=total")
+    assert await tab.texts(cells) == ["a-1", "a-3", "=cmd"]
+    await tab.click(".call th button >> text=total")
+    assert await tab.texts(cells) == ["=cmd", "a-3", "a-1"]
+    async with tab.page.expect_download() as pending:
+        await tab.click(".call >> text=Download CSV")
+    saved = await read(await pending.value)
+    # A spreadsheet must not take a cell for a formula.
+    assert saved.splitlines() == ["id,total", "a-3,30", "a-1,10", "'=cmd,200"]
+
+
+async def test_what_a_tool_did_wrong_is_said(tab: Tab) -> None:
+    await say(tab, "broken")
+    await tab.see(".call[data-state=failed] .bad", "no such shelf")
+
+
+async def test_a_yes_or_no(tab: Tab) -> None:
+    await say(tab, "cancel")
+    await tab.see(".question", "cancel")
+    await tab.click(".question >> button:text-is('Allow')")
+    await tab.see(ANSWER, "a-1 is cancelled")
+    await tab.see(".question", "Allowed.")
+    await say(tab, "cancel it")
+    await tab.click(".question >> nth=1 >> button:text-is('Decline')")
+    await tab.see(".question >> nth=1", "Declined.")
+    await until(tab, "document.querySelectorAll('.message.assistant').length === 2")
+
+
+async def test_a_form_has_fields_of_the_right_kind(tab: Tab) -> None:
+    await say(tab, "deliver")
+    await tab.see(".question form")
+    assert await tab.texts(".question label") == ["Street *", "Floor", "Fast", "Day"]
+    await tab.page.get_by_label("Floor").fill("3")
+    await tab.click(".question >> button:text-is('Send')")
+    # What is needed is asked for before anything is sent.
+    assert await tab.page.locator(".question input:invalid").count() == 1
+    await tab.page.get_by_label("Street").fill("High St")
+    await tab.page.get_by_label("Fast").select_option(label="Yes")
+    await tab.page.get_by_label("Day").select_option(label="Tuesday")
+    await tab.click(".question >> button:text-is('Send')")
+    await tab.see(ANSWER, "Done:")
+    [said] = await tab.texts(f"{ANSWER} .prose")
+    assert all(one in said for one in ("High St", "3", "True", "Tuesday"))
+
+
+async def test_a_question_is_still_there_after_a_reload(tab: Tab) -> None:
+    await say(tab, "cancel")
+    await tab.see(".question >> button:text-is('Allow')")
+    await tab.page.reload()
+    await tab.click(".question >> button:text-is('Allow')")
+    await tab.see(ANSWER, "a-1 is cancelled")
+
+
+async def test_thoughts_are_folded_away(tab: Tab) -> None:
+    await say(tab, "think")
+    await tab.see(ANSWER, "Thought.")
+    assert await tab.page.locator(".reasoning").get_attribute("open") is None
+    await tab.click(".reasoning summary")
+    await tab.see(".thought", "Let me see.")
+
+
+async def test_a_failure_says_what_to_do(tab: Tab) -> None:
+    await say(tab, "fail")
+    await tab.see(".failure[role=alert]", "That did not work.")
+    await tab.see(".failure code", "upstream_busy")
+    await tab.click(".failure >> text=Try again")
+    await tab.see(".failure")
+    # The thread can be used again.
+    await say(tab, "still there")
+    await tab.see(ANSWER, "You said: still there")
+
+
+async def test_a_flow_is_drawn_run_and_looked_into(tab: Tab) -> None:
+    await tab.click("[data-view=flows]")
+    await tab.see("svg.flow .box", "start (sales)")
+    await tab.see(".flows .bad", "wrong.yaml")
+    await tab.click("button:text-is('Run')")
+    await tab.see("svg.flow [data-state=done] text", "chart (render)")
+    await tab.click("svg.flow .box >> nth=0")
+    await tab.see(".drawn .card td", "Jan")
+    await tab.click("[data-view=chat]")
+    await tab.see(ANSWER, "Drawn.")
+    # A real ECharts has drawn something: not every point of its canvas is empty.
+    await tab.see(".artifact canvas")
+    drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(Boolean)"
+    assert await tab.page.locator(".artifact canvas").first.evaluate(drawn)
+
+
+async def test_an_agents_state_is_a_tree_with_changes_marked(tab: Tab) -> None:
+    await tab.click("button:text-is('Inspector')")
+    await say(tab, "walk")
+    await tab.see(ANSWER, "Done: arrived")
+    await tab.click("[role=tab] >> text=State")
+    await tab.see(".tree", "street")
+    assert await tab.texts(".tree code.changed") == ['"street"', "2"]
+    assert '"book"' in await tab.texts(".tree code")
+
+
+async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
+    await tab.click("button:text-is('Inspector')")
+    await say(tab, "orders")
+    await tab.see(ANSWER, "Done:")
+    await tab.see(".facts", "to the first word")
+    await tab.see(".bars .what", "orders")
+    await tab.click("[role=tab] >> text=Raw events")
+    await tab.write("[aria-label='Filter events']", "TOOL_CALL_RESULT")
+    assert len(await tab.texts(".raw > li")) == 1
+    await tab.click("[role=tab] >> text=Wire")
+    await tab.see(".door >> nth=0")
+    names = await tab.texts(".door summary strong")
+    assert names[:4] == ["openai", "agui", "openbb", "copilotkit"]
+    said = "\n".join(await tab.page.locator(".door .bytes").all_text_contents())
+    for mark in ("chat.completion.chunk", "TEXT_MESSAGE_CONTENT", "copilotMessageChunk", "multipart"):
+        assert mark in said or mark == "multipart", mark
+    lines = await tab.page.locator(".door pre:not(.bytes)").all_text_contents()
+    assert all(line.startswith("curl -N http") and "orders" in line for line in lines[:4])
+
+
+async def test_a_run_is_saved_as_a_test(tab: Tab) -> None:
+    await tab.click("button:text-is('Inspector')")
+    await say(tab, "orders")
+    await tab.see(ANSWER, "Done:")
+    async with tab.page.expect_download() as pending:
+        await tab.click("text=Save as test")
+    saved = await read(await pending.value)
+    turns = load(saved, "saved").turns
+    assert [call.name for turn in turns for call in turn.calls] == ["orders"]
+    assert "Done:" in str(turns[-1].say)
+
+
+async def test_plugins_are_told_of_and_tried(tab: Tab) -> None:
+    await tab.click("[data-view=plugins]")
+    await tab.see(".plugin h2", "Report")
+    await tab.see(".problems .bad", "wrong.yaml")
+    await tab.click(".operation summary >> nth=0")
+    await tab.click(".operation >> nth=0 >> text=Try")
+    await tab.see(".operation .out td", "Feb")
+
+
+async def test_set_up_tells_how_clients_are_connected(tab: Tab, server: Server) -> None:
+    await tab.click("[data-view=setup]")
+    await tab.see(".client pre", f'<CopilotKit runtimeUrl="{server.url}/copilotkit">')
+    names = await tab.texts(".client h3")
+    assert {"OpenBB Workspace", "OpenAI (Python)", "MCP (Claude Code)"} <= set(names)
+    await tab.see(".lines .broken", "plugin report")
+    await tab.click("text=Call every door as its client would")
+    await tab.see(".lines .good", "openai: chat, streamed")
+
+
+async def test_the_api_is_a_page(tab: Tab, server: Server) -> None:
+    await tab.open(f"{server.url}/docs")
+    await tab.see(".operation summary", "POST /v1/chat/completions")
+
+
+async def test_in_chinese_in_the_dark_and_on_a_phone(tab: Tab) -> None:
+    await tab.click("header >> text=中文")
+    await tab.see("button", "发送")
+    await tab.page.reload()
+    await tab.see("button", "发送")
+    assert await tab.page.evaluate("document.documentElement.lang") == "zh"
+    await tab.click("[aria-label=浅色或深色]")
+    theme = await tab.page.evaluate("document.documentElement.dataset.theme")
+    back = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (theme, back) == ("dark", "rgb(15, 19, 24)")
+    await tab.page.set_viewport_size({"width": 375, "height": 700})
+    await say(tab, "prose")
+    await tab.see(f"{ANSWER} table")
+    assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 375
+    await tab.click("header .menu")
+    await tab.see(".side .thread")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_nothing_keeps_anyone_out(tab: Tab, theme: str, driven: Callable[[str, str], None]) -> None:
+    install("axe")
+    folder = PLACE / "axe" / "node_modules" / "axe-core"
+    source = (folder / "axe.min.js").read_text(encoding="utf-8")
+    driven("axe-core", json.loads((folder / "package.json").read_text(encoding="utf-8"))["version"])
+    await tab.page.evaluate(f"localStorage.setItem('rightseat.theme', '{theme}')")
+    await tab.page.reload()
+    await say(tab, "deliver")
+    await tab.see(".question form")
+    await tab.click("button:text-is('Inspector')")
+    for view in ("chat", "flows", "plugins", "setup", "api"):
+        await tab.click(f"[data-view={view}]")
+        await tab.page.wait_for_load_state("networkidle")
+        await tab.page.evaluate(source)
+        found = await tab.page.evaluate("axe.run()")
+        bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in bad] == []

@@ -1,0 +1,160 @@
+"""The playground when things go wrong: hostile answers, floods, cut connections, dead servers, no key."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.kit.relay import Relay
+from tests.kit.server import Server
+from tests.peers.browser import Chromium, Tab
+from tests.peers.playground import opened, say, served, until
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+ANSWER = ".message.assistant"
+CUT = r"ERR_|Failed to load resource"
+# The longest time between two turns of the page's loop while something is drawn.
+WATCH = """() => { window.longest = 0; let last = performance.now();
+  const look = () => { const now = performance.now(); window.longest = Math.max(window.longest, now - last);
+    last = now; setTimeout(look, 10); }; look(); }"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[Server]:
+    async with served() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
+    async with opened(chromium, server.url) as found:
+        yield found
+
+
+async def test_a_hostile_answer_neither_runs_nor_loads_nor_hides_anything(tab: Tab) -> None:
+    """The tab itself fails the test on a request that leaves this machine."""
+    await say(tab, "hostile")
+    await tab.see(ANSWER, "<script>")
+    assert await tab.page.evaluate("window.hacked") is None
+    assert await tab.page.locator(f"{ANSWER} img, {ANSWER} script, {ANSWER} style").count() == 0
+    # A picture is a link that a person may follow; a script is no link at all.
+    links = await tab.page.locator(f"{ANSWER} a").evaluate_all("all => all.map(a => a.href)")
+    assert links == ["http://evil.example/p.png?secret=1", "https://evil.example/q"]
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("fast", 10_000 * 6), ("huge", 120_000)])
+async def test_a_flood_does_not_freeze_the_page(tab: Tab, asked: str, shown: int) -> None:
+    await tab.page.evaluate(WATCH)
+    await say(tab, asked)
+    said = f"(document.querySelector('{ANSWER} .prose')?.textContent.length ?? 0)"
+    await until(tab, f"{said} >= {shown - 10}", 60)
+    await tab.gone("button.stop")
+    await tab.write("#say", "still there")
+    longest = await tab.page.evaluate("window.longest")
+    assert longest < 2000, f"the page stood still for {longest:.0f} ms"
+    await tab.page.keyboard.press("Enter")
+    await tab.see(ANSWER, "You said: still there")
+
+
+async def test_what_is_too_long_to_draw_can_be_saved(tab: Tab) -> None:
+    await say(tab, "huge")
+    async with tab.page.expect_download() as pending:
+        await tab.click(".rest button")
+    path = await (await pending.value).path()
+    assert (await asyncio.to_thread(Path(path).stat)).st_size == 2_000_000
+
+
+async def test_a_cut_connection_is_joined_again_and_nothing_is_missed(
+    chromium: Chromium, server: Server
+) -> None:
+    async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
+        tab.expect(CUT)
+        await say(tab, "slow")
+        await tab.see(ANSWER, "word word word")
+        for _ in range(2):
+            assert relay.cut()
+            said = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
+            counted = f"document.querySelector('{ANSWER} .prose').textContent.split('word').length"
+            await until(tab, f"{counted} > {said + 20}")
+        await tab.gone("button.stop")
+        assert (await tab.texts(f"{ANSWER} .prose"))[0].split() == ["word"] * 400
+        assert len(await tab.texts(ANSWER)) == 1
+
+
+async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromium: Chromium) -> None:
+    async with served() as server, Relay(server.port) as relay, opened(chromium, relay.url) as tab:
+        tab.expect(CUT)
+        await say(tab, "slow")
+        await tab.see(ANSWER, "word word word word word word word word word word word word")
+        server.signal(signal.SIGKILL)
+        await server.exited(5)
+        relay.closed = True
+        relay.cut()
+        await tab.see(".banner", "The connection was cut")
+        (server.folder / "ready").unlink()
+        await server.start()
+        relay.target, relay.closed = server.port, False
+        await tab.see(".failure", "interrupted")
+        kept = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
+        await tab.page.reload()
+        await tab.see(".failure", "interrupted")
+        # What the log has is what was seen, but for the last quarter of a second.
+        assert (await tab.texts(f"{ANSWER} .prose"))[0].count("word") >= min(kept, 12) - 11
+        await tab.click(".failure button.main")
+        await tab.gone(".failure")
+        await tab.see("button.stop")
+        await tab.page.keyboard.press("Escape")
+        await tab.see(".note", "Stopped.")
+
+
+async def test_a_server_that_is_away_is_said(chromium: Chromium, server: Server) -> None:
+    async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
+        tab.expect(CUT)
+        relay.closed = True
+        relay.cut()
+        await say(tab, "hello")
+        await tab.see(".failure", "cannot be reached")
+        relay.closed = False
+        await tab.click(".failure button.main")
+        await tab.see(ANSWER, "You said: hello")
+
+
+async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -> None:
+    keys = '[auth.keys]\nann = "env:ANN"'
+    async with served(keys, env={"ANN": "sesame-5"}) as server, chromium.tab() as tab:
+        tab.expect("401")
+        await tab.open(server.url)
+        await tab.see("h1", "This server needs a key.")
+        await tab.write("input[type=password]", "wrong")
+        await tab.click("text=Open")
+        await tab.see("[role=alert]", "does not know this key")
+        await tab.write("input[type=password]", "sesame-5")
+        await tab.click("text=Open")
+        await say(tab, "hello")
+        await tab.see(ANSWER, "You said: hello")
+        kept = await tab.page.evaluate("[JSON.stringify(localStorage), document.cookie, location.href]")
+        assert "sesame" not in "".join(kept)
+        await tab.page.reload()
+        await tab.see(ANSWER, "You said: hello")
+        async with chromium.tab() as other:
+            other.expect("401")
+            await other.open(server.url)
+            await other.see("h1", "This server needs a key.")
+
+
+async def test_nothing_inline_runs(tab: Tab) -> None:
+    """The policy holds even where a hole in the page would let markup through."""
+    tab.expect("Content Security Policy|404")
+    await tab.page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"hacked=1\">')"
+    )
+    await tab.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.hacked=1'}))"
+    )
+    await say(tab, "hello")
+    await tab.see(ANSWER, "You said: hello")
+    assert await tab.page.evaluate("window.hacked") is None
+    assert any("Content Security Policy" in fault for fault in tab.faults)

@@ -1,0 +1,74 @@
+"""What a newcomer sees: the page, the embedded model, and three examples that surely succeed."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from checks import assets
+from rightseat.models.llamacpp import weights
+from tests.kit.server import Server
+from tests.peers.browser import Chromium, Tab
+from tests.peers.playground import opened
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.peers,
+    pytest.mark.timeout(180),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+ANSWER = ".message.assistant"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[Server]:
+    assert assets.main() == 0, "could not install the playground's charts"
+    env = {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
+    async with Server(env=env, patience=120) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
+    async with opened(chromium, server.url) as found:
+        found.page.set_default_timeout(60_000)
+        yield found
+
+
+async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: Tab) -> None:
+    await tab.see(".tiny", "The built-in model is tiny")
+    await tab.click(".tiny summary")
+    await tab.page.get_by_label("Model's name").fill("qwen3")
+    await tab.see(".tiny pre", "rightseat serve --model openai:qwen3")
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
+async def test_a_tool_call(tab: Tab, language: str) -> None:
+    if language != "English":
+        await tab.click(f"header >> text={language}")
+    await tab.click(".chip.large >> nth=0")
+    await tab.see(".call[data-state=done] code", "demo_clock")
+    await tab.see(f"{ANSWER}[aria-busy=false] .prose", ":")
+
+
+async def test_a_flow_with_a_chart(tab: Tab) -> None:
+    await tab.click(".chip.large >> nth=1")
+    await tab.see(".artifact canvas")
+    await tab.see(ANSWER, "The best month was June.")
+
+
+async def test_an_approval(tab: Tab) -> None:
+    await tab.click(".chip.large >> nth=2")
+    await tab.see(".question", "demo_book")
+    await tab.click(".question >> button:text-is('Allow')")
+    await tab.see(".call[data-state=done] .result", "A table for 2 is booked.")
+    await tab.see(f"{ANSWER}[aria-busy=false]")
+
+
+async def test_the_exact_prompt_and_grammar_are_shown(tab: Tab) -> None:
+    await tab.click(".chip.large >> nth=0")
+    await tab.see(f"{ANSWER}[aria-busy=false]")
+    await tab.click("button:text-is('Inspector')")
+    await tab.click("[role=tab] >> text=Prompt")
+    await tab.see(".inspected pre", "<|im_start|>user")
+    await tab.see(".inspected pre", "root ::=")

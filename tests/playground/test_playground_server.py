@@ -1,0 +1,235 @@
+"""The playground's half on the server: its files, and what the page asks for."""
+
+import gzip
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, load
+from rightseat.outbound.watching import sent, watching
+from rightseat.playground import files
+from rightseat.registry import runtime as made
+from rightseat.secret import Secret
+from tests.kit.client import Client
+from tests.kit.house import Lines, house, says
+
+PAGE = Path(files.HERE) / "page"
+KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
+HTML = {"accept": "text/html"}
+LIMIT = 300_000
+
+
+async def get(
+    url: str, path: str, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    async with Client(url) as client:
+        await client.get(path, headers)
+        head = await client.head()
+        return head.status, dict(head.headers), await client.body()
+
+
+async def told(url: str, path: str) -> Any:
+    async with Client(url) as client:
+        await client.get(path)
+        assert (await client.head()).status == 200
+        return await client.json()
+
+
+def demo() -> Runtime:
+    return made(load(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
+
+
+async def test_a_browser_gets_the_page_and_a_program_gets_words() -> None:
+    async with house(Runtime(model=Lines())) as server:
+        status, headers, body = await get(server.url, "/", HTML)
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert b'<script type="module" src="playground/main.js">' in body
+        status, headers, body = await get(server.url, "/", {"accept": "*/*"})
+        assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert b"OPENAI_BASE_URL" in body
+
+
+async def test_every_file_is_served_under_a_policy_that_lets_nothing_in() -> None:
+    async with house(Runtime(model=Lines())) as server:
+        for path in [*PAGE.iterdir(), PAGE / "index.html"]:
+            status, headers, body = await get(server.url, f"/playground/{path.name}")
+            assert (status, body) == (200, path.read_bytes())
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "http" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_file_is_packed_and_not_sent_twice() -> None:
+    async with house(Runtime(model=Lines())) as server:
+        _, headers, body = await get(server.url, "/playground/main.js", {"accept-encoding": "gzip, br"})
+        assert headers["content-encoding"] == "gzip"
+        assert gzip.decompress(body) == (PAGE / "main.js").read_bytes()
+        known = {"if-none-match": headers["etag"]}
+        status, _, body = await get(server.url, "/playground/main.js", known)
+        assert (status, body) == (304, b"")
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "../__init__.py", "%2e%2e/answers.py", "vendor/../files.py"])
+async def test_no_other_file_is_reached(name: str) -> None:
+    async with house(Runtime(model=Lines())) as server:
+        status, _, body = await get(server.url, f"/playground/{name}")
+        assert status == 404
+        assert b"import" not in body
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"range": "bytes=" + ",".join(f"{n}-{n}" for n in range(10_000))[:60_000]},
+        {"content-type": "; !=" + '\\"' * 20_000},
+    ],
+)
+async def test_ranges_and_odd_types_cost_nothing(headers: dict[str, str]) -> None:
+    async with house(Runtime(model=Lines())) as server:
+        await get(server.url, "/playground/main.js")
+        began = time.process_time()
+        status, _, body = await get(server.url, "/playground/main.js", headers)
+        # The whole file, or a refusal: never ten thousand parts.
+        assert (status, len(body)) in ((200, len((PAGE / "main.js").read_bytes())), (431, len(body)))
+        assert time.process_time() - began < 0.1
+
+
+def test_the_page_is_small_and_has_nothing_inline_and_no_host() -> None:
+    packed = sum(len(gzip.compress(path.read_bytes())) for path in PAGE.iterdir())
+    assert packed < LIMIT, f"{packed} bytes"
+    for path in PAGE.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), (
+            path.name
+        )
+        hosts = set(re.findall(r"https?://[\w.-]+", text)) - {"http://www.w3.org"}
+        # One stands in a box as an example, to be changed.
+        assert hosts <= {"https://api.openai.com"}, path.name
+    html = (PAGE / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<script(?![^>]*src)|style=|\son\w+=", html)
+
+
+def test_both_languages_say_the_same() -> None:
+    seen = 0
+    for path in PAGE.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        found = re.findall(r"(?:const (?:en|zh) = |learn\(\"(?:en|zh)\", )\{(.*?)\}\)?;", text, re.DOTALL)
+        words = [set(re.findall(r"(?:^|[{,]\s*)(\w+):\s*\"", part)) for part in found]
+        if words:
+            english, chinese = words
+            assert english == chinese, path.name
+            seen += len(english)
+    assert seen > 100
+
+
+async def test_a_newcomer_finds_three_examples() -> None:
+    async with house(demo()) as server:
+        about = await told(server.url, "/playground/about")
+        assert about["tiny"]
+        assert [one["title"]["en"] for one in about["examples"]] == [
+            "A tool call",
+            "A flow with a chart",
+            "An approval",
+        ]
+        names = [one["name"] for one in about["assistants"]]
+        assert [one["assistant"] for one in about["examples"] if "assistant" in one] == ["demo.sales"]
+        assert "demo.sales" in names
+
+
+async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:
+    async with house(Runtime(model=Lines())) as server:
+        about = await told(server.url, "/playground/about")
+    assert (about["tiny"], about["examples"]) == (False, [])
+
+
+async def test_flows_and_plugins_are_told_of() -> None:
+    async with house(demo()) as server:
+        [plugin] = await told(server.url, "/playground/flows")
+        [flow] = plugin["flows"]
+        assert (flow["id"], flow["agent"]) == ("demo/sales", "demo.sales")
+        assert [box["name"] for box in flow["boxes"]] == ["start", "chart", "end"]
+        assert [(line["source"], line["target"]) for line in flow["lines"]] == [
+            ("start", "chart"),
+            ("chart", "end"),
+        ]
+        [plugin] = await told(server.url, "/playground/plugins")
+        assert plugin["problems"] == []
+        assert "demo_sales" in [tool["name"] for tool in plugin["tools"]]
+
+
+async def test_an_operation_is_called_by_hand() -> None:
+    async with house(demo()) as server, Client(server.url) as client:
+        await client.post("/playground/try", {"tool": "demo_sales", "arguments": {}})
+        assert (await client.head()).status == 200
+        answer = await client.json()
+        assert answer["failed"] is False
+        assert '"month":"Jan"' in answer["result"]
+        for body, status in (
+            ({"tool": "none"}, 404),
+            ({}, 400),
+            ({"tool": "demo_sales", "arguments": 1}, 400),
+        ):
+            await client.post("/playground/try", body)
+            assert (await client.head()).status == status
+            assert (await client.json())["error"]["message"]
+
+
+async def test_what_it_shows_needs_the_key_and_its_files_do_not() -> None:
+    async with house(demo(), authenticate=KEYED) as server:
+        for path in ("about", "flows", "plugins", "setup", "prompts/r", "wire/t"):
+            status, _, _ = await get(server.url, f"/playground/{path}")
+            assert status == 401, path
+        assert (await get(server.url, "/playground/main.js"))[0] == 200
+        # With keys there are several people here: nobody sees what a model was asked for another.
+        key = {"authorization": "Bearer sesame-7"}
+        assert (await get(server.url, "/playground/prompts/r", key))[0] == 404
+        assert (await get(server.url, "/playground/about", key))[0] == 200
+
+
+async def test_a_run_is_written_as_each_door_writes_it() -> None:
+    async with house(Runtime(model=Lines(says("Good day.")))) as server, Client(server.url) as client:
+        body = {
+            "threadId": "t",
+            "runId": "r",
+            "messages": [{"id": "1", "role": "user", "content": 'Say "hi"'}],
+            "tools": [],
+            "context": [],
+        }
+        await client.post("/copilotkit/agent/default/run", body)
+        await client.head()
+        await client.body()
+        found = await told(server.url, "/playground/wire/t")
+        assert found["question"] == 'Say "hi"'
+        doors = {door["name"]: door for door in found["doors"]}
+        marks = {
+            "openai": "chat.completion.chunk",
+            "agui": "TEXT_MESSAGE_CONTENT",
+            "openbb": "copilotMessageChunk",
+            "copilotkit": "TextMessageOutput",
+        }
+        for name, mark in marks.items():
+            assert mark in doors[name]["bytes"], name
+            assert "Good" in doors[name]["bytes"], name
+            assert doors[name]["curl"].startswith("curl -N http://127.0.0.1")
+        status, _, _ = await get(server.url, "/playground/wire/nobody")
+        assert status == 404
+
+
+def test_what_is_sent_while_somebody_watches_holds_no_key() -> None:
+    sent("GET", "http://a/", {}, None)
+    with watching() as seen:
+        sent("POST", "http://a/b?x=1", {"Authorization": "Bearer k", "Accept": "*/*"}, b'{"a":1}')
+    [one] = seen
+    assert one == {
+        "method": "POST",
+        "url": "http://a/b?x=1",
+        "headers": {"Authorization": "•••", "Accept": "*/*"},
+        "body": '{"a":1}',
+    }
