@@ -13,24 +13,30 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check bench eval train fmt reference lock clean python
+.PHONY: help serve test test-live check bench eval train fmt reference assets screens lock clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
 	@echo "make test    set up and run everything: checks, tests, real peers, short bench"
+	@echo "make test-live   the model contract against each vendor whose key is set"
 	@echo "make check   lint, types, imports, caps, demands"
 	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
 	@echo "make eval    quality of answers"
 	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
-	@echo "make reference   write docs/reference from the code"
+	@echo "make reference   write docs/reference from the code   make assets   fetch what the playground draws with"
 
 serve: $(VENV)/.run
+	@# Charts are a wish, not a condition.
+	@$(PYTHON) checks/assets.py || true
 	@exec $(BIN)/rightseat serve $(ARGS)
 
 # phases.py installs by itself, so that installing counts against the first phase's budget.
 test: python
 	@$(PYTHON) checks/phases.py
+
+test-live: $(VENV)/.dev
+	@$(BIN)/python -m tests.live
 
 check: $(VENV)/.dev
 	@$(BIN)/python -m checks
@@ -45,6 +51,7 @@ eval: $(VENV)/.dev
 	@$(BIN)/python -m tests.demo
 	@$(BIN)/python -m tests.widgets
 	@$(BIN)/python -m tests.plugins.model
+	@$(BIN)/python -m tests.guardrails
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
 TORCH ?= python3
@@ -65,6 +72,12 @@ train: $(VENV)/.dev
 fmt: $(VENV)/.dev
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+
+screens: $(VENV)/.dev
+	@$(BIN)/python -m tests.peers.screens
+
+assets: python
+	@$(PYTHON) checks/assets.py
 
 reference: $(VENV)/.dev
 	@$(BIN)/python -m checks.reference --write

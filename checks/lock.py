@@ -49,7 +49,8 @@ def main() -> int:
     if shutil.which("npm") is None:
         print("npm is missing: the locks of the npm peers stay as they are", file=sys.stderr)
         return 1
-    for package in sorted([*PEERS.glob("*/package.json"), *EXAMPLES.glob("*/package.json")]):
+    others = [*EXAMPLES.glob("*/package.json"), ROOT / "assets" / "package.json"]
+    for package in sorted([*PEERS.glob("*/package.json"), *others]):
         lock_npm(package.parent)
     return 0
 

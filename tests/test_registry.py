@@ -52,7 +52,7 @@ def test_every_builtin_exists() -> None:
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
     assert isinstance(registry.model("acme:demo"), Scripted)
-    assert registry.known("models") == ["local", "llama-server", "openai", "scripted", "acme"]
+    assert registry.known("models") == [*registry.BUILTIN["models"], "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
     assert isinstance(registry.model("scripted:demo"), Scripted)
 
@@ -61,7 +61,7 @@ def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.Mon
     ("spec", "said"),
     [
         ("openia:x", "There is no model called 'openia'. Did you mean 'openai'? Known: local, llama-server"),
-        ("zzz:x", "There is no model called 'zzz'. Known: local, llama-server, openai, scripted."),
+        ("zzz:x", f"There is no model called 'zzz'. Known: {', '.join(registry.BUILTIN['models'])}."),
         ("gpt-4o", "'gpt-4o' is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or"),
         ("openai:", "'openai:' is not a model."),
     ],
@@ -155,8 +155,10 @@ def test_the_model_called_default_is_the_default() -> None:
 
 def test_without_anything_the_demo_answers_and_has_a_tool() -> None:
     runtime = registry.runtime(Config(without_local="No weights."), env={})
-    assert list(runtime.assistants) == ["default"]
-    assert [tool.name for tool in runtime.assistants["default"].tools] == ["demo_clock"]
+    # Besides, a plugin with a flow, which is asked by its own name.
+    assert list(runtime.assistants) == ["default", "demo", "demo.sales"]
+    assert [tool.name for tool in runtime.assistants["default"].tools] == ["demo_clock", "demo_book"]
+    assert runtime.assistants["default"].source is None
 
 
 def test_each_model_is_an_assistant_and_the_first_is_the_default() -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rightseat.app import mount
     from rightseat.engine import Assistant
     from rightseat.function import tool
+    from rightseat.layers.hooks import Hooks
     from rightseat.library import Runtime
     from rightseat.messages import Message, said
     from rightseat.prompt import Model, Prompt
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ask": "tools",
     "Assistant": "engine",
+    "Hooks": "layers.hooks",
     "Layer": "responder",
     "Message": "messages",
     "Model": "prompt",
@@ -41,6 +43,7 @@ _HOMES = {
 __all__ = [
     "Ask",
     "Assistant",
+    "Hooks",
     "Layer",
     "Message",
     "Model",

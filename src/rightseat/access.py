@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
+from rightseat.errors import RightseatError
 from rightseat.metrics import Meters
 
 log = logging.getLogger("rightseat.access")
@@ -20,6 +21,8 @@ class Visit:
         self.path = path
         self.status = LEFT
         self.counted: int | None = None
+        self.code = ""
+        """Of the error that it was refused with."""
         self.client = "-"
         self.owner = "-"
         self.began = time.perf_counter()
@@ -30,6 +33,10 @@ class Visit:
     def count(self, status: int) -> None:
         """What it is, where the status must say something else: a GraphQL client reads nothing but a 200."""
         self.counted = status
+
+    def refuse(self, error: RightseatError) -> None:
+        self.count(error.status)
+        self.code = error.code
 
     def end(self, meters: Meters, *, logged: bool) -> None:
         if self.counted is not None and self.status < 400:
@@ -48,4 +55,5 @@ class Visit:
             "ms": round((time.perf_counter() - self.began) * 1000, 1),
             "owner": self.owner,
             "client": self.client,
+            **({"code": self.code} if self.code else {}),
         }

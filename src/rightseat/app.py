@@ -16,11 +16,13 @@ from rightseat.door import REQUEST, Door, Request, Route
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.forwarding import Forwarding
 from rightseat.guard import Guard, Policy
+from rightseat.incident import ARRIVED, UNDER, Arrival
 from rightseat.library import Runtime
 from rightseat.limits import DocumentLimits
 from rightseat.nearest import nearest
 from rightseat.openapi import described
-from rightseat.operations import operations
+from rightseat.operations import index, operations
+from rightseat.playground import playground
 from rightseat.pump import DIRECT, Head, Headers, Pace, Receive, Reply, Send, pump
 
 Scope = dict[str, Any]
@@ -62,7 +64,11 @@ class App:
         self.forwarding = Forwarding(settings.forward_headers)
         self.authenticate = authenticate or Authenticator()
         self.pace = pace
-        every = [operations(lambda: self.runtime, doors, metrics=settings.metrics), *doors]
+        every = [
+            operations(lambda: self.runtime, doors, metrics=settings.metrics),
+            *doors,
+            playground(lambda: self.runtime, doors, lambda request, host: index(doors, request)),
+        ]
         self.table = Table([*every, described(every)])
 
     @property
@@ -87,9 +93,12 @@ class App:
         extra: Headers = ((b"x-request-id", request_id.encode()),)
         door, path = self.table.place(path_of(scope))
         visit = Visit(scope["method"], path)
+        arrival = Arrival(scope["method"], path_of(scope), path)
+        ARRIVED.set(arrival)
+        UNDER.set(None)
         try:
             try:
-                base = self.base(scope, headers, visit)
+                base = arrival.base = self.base(scope, headers, visit)
                 if scope["method"] == "OPTIONS":
                     extra += self.guard.preflight(headers, door.origins)
                     reply = nothing()
@@ -111,7 +120,7 @@ class App:
                     )
                     reply = route.answer(request, self.runtime)
             except RightseatError as error:
-                visit.count(error.status)
+                visit.refuse(error)
                 reply = door.refuse_as(error, headers) if door.refuse_as else door.refuse(error)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)

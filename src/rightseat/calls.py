@@ -24,10 +24,17 @@ from rightseat.schema import checker
 from rightseat.secret import mask
 from rightseat.streams import closing, merge, within
 from rightseat.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves, failure
-from rightseat.turn import Answer, Turn
+from rightseat.turn import Answer, Caution, Turn
 
 log = logging.getLogger(__name__)
 MAX_AGAIN = 2
+# Of which effect a call must be to need a yes once something from outside was read.
+DOUBTED: dict[Caution, tuple[str, ...]] = {
+    "off": (),
+    "dangerous": ("dangerous",),
+    "writes": ("dangerous", "writes"),
+    "all": ("dangerous", "writes", "reads"),
+}
 
 
 class Batch:
@@ -188,11 +195,29 @@ class Batch:
         if kept.result is not None or kept.client or kept.open:
             return False
         tool = self.tools[call.name]
-        if not tool.confirm or kept.approved or kept.paused:
+        if kept.approved or kept.paused or not (tool.confirm or self.doubtful(tool)):
             return True
         ask = Ask(f"Allow {call.name} with {call.arguments}?", "confirm", APPROVAL)
         self.kept[call.id] = replace(kept, open=(Open(self.interrupt(ask, call.id), ask),))
         return False
+
+    def doubtful(self, tool: Tool) -> bool:
+        """Whether a person must agree because what was read from outside may be behind the call."""
+        effects = DOUBTED[self.turn.caution]
+        return tool.effect in effects and not tool.asks and self.exposed
+
+    @property
+    def exposed(self) -> bool:
+        """Whether something from outside stands in the conversation."""
+        if self.turn.exposed:
+            return True
+        messages = (*self.turn.messages, *self.said)
+        names = {call.id: call.name for message in messages for call in message.calls}
+        results = (names.get(m.call_id or "", "") for m in messages if m.role == "tool")
+        return any(self.foreign(self.tools.get(name)) for name in results)
+
+    def foreign(self, tool: Tool | None) -> bool:
+        return tool is None or tool.client or tool.outside
 
     async def carry_out(self, call: Call) -> AsyncIterator[Event | Result | Pause]:
         """The tool-call boundary: whatever a tool does, one Result or one Pause comes last."""
@@ -229,7 +254,10 @@ class Batch:
             yield failure("unknown_tool", f"There is no tool {call.name} any more.")
             return
         kept = self.kept[call.id]
-        context = ToolContext(self.turn, call.id, kept.state, kept.heard, self.said, self.budget)
+        # Whoever is called in turn cannot see by itself what was read here.
+        cautious = self.turn.caution != "off" and not self.turn.exposed and self.exposed
+        turn = replace(self.turn, exposed=True) if cautious else self.turn
+        context = ToolContext(turn, call.id, kept.state, kept.heard, self.said, self.budget)
         last: Result | Pause = Result()
         items = within(tool.call(msgspec.json.decode(call.arguments), context), limit)
         async with closing(items):

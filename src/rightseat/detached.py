@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +21,7 @@ from rightseat.events import ReasoningDelta, RunFailed, TextDelta
 from rightseat.journal import Entry, Journal, Numbered, ends, posted, title
 from rightseat.responder import Responder
 from rightseat.runtime import new_id
-from rightseat.streams import closing
+from rightseat.streams import Offered, closing
 from rightseat.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,30 @@ class Rules(Struct, frozen=True):
     run_bytes: int = 8 << 20
     ring: int = 4096
     """Events that are followed in memory."""
+
+
+class Reader:
+    """Who follows a run: what it has, up to `number`, and how it is woken while it waits for more."""
+
+    __slots__ = ("news", "number", "stream")
+
+    def __init__(self, stream: Offered[Numbered], number: int) -> None:
+        self.stream = stream
+        self.number = number
+        self.news: asyncio.Future[None] | None = None
+
+    def hears(self, number: int, entry: Entry) -> bool:
+        """Words go straight to whoever takes them: to wake a task for each would cost as much as the rest.
+        Everything else wakes the reader."""
+        taken = self.stream.taken
+        if taken is None or type(entry) is not TextDelta or not taken((number, entry)):
+            return False
+        self.number = number
+        return True
+
+    def wake(self) -> None:
+        if self.news is not None and not self.news.done():
+            self.news.set_result(None)
 
 
 class Live:
@@ -61,8 +85,8 @@ class Live:
         self.begun = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.orphan: asyncio.TimerHandle | None = None
-        self.waiting: list[asyncio.Future[None]] = []
-        """Of readers: done when there is more, or the run is over."""
+        self.waiting: list[Reader] = []
+        """Those who have all there is."""
         self.future = asyncio.get_running_loop().create_future
 
     def begin(self, before: int) -> None:
@@ -77,19 +101,17 @@ class Live:
         self.size += len(entry.text) + 32 if isinstance(entry, SPOKEN) else 256
         if self.kept:
             self.journal.append(self.owner, self.thread, last, (entry,))
-        if self.waiting:
-            self.wake()
+        for reader in tuple(self.waiting):
+            if not reader.hears(last, entry):
+                self.waiting.remove(reader)
+                reader.wake()
 
     def end(self) -> None:
         self.over = True
         self.begun.set()
-        self.wake()
-
-    def wake(self) -> None:
         waiting, self.waiting = self.waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        for reader in waiting:
+            reader.wake()
 
     def after(self, number: int) -> Numbered:
         """What the ring has after a number. Words for which their reader was not fast enough come as one, as
@@ -190,37 +212,43 @@ class Detached:
                 yield item
             after = page[-1][0]
 
-    async def heard(self, live: Live, after: int) -> AsyncIterator[Numbered]:
+    def heard(self, live: Live, after: int) -> AsyncIterator[Numbered]:
         """A live run's thread after a number, to the end of that run."""
-        number = after
+        found = Offered[Numbered]()
+        found.stream = self.listen(live, Reader(found, after))
+        return found
+
+    async def listen(self, live: Live, reader: Reader) -> AsyncGenerator[Numbered, None]:
         live.readers += 1
         self.watch(live)
         try:
             while True:
                 # Neither a generator nor a function of its own: every token would pay for it.
-                while number >= live.gone:
+                while (number := reader.number) >= live.gone:
                     if number + 1 == live.last:
-                        number += 1
+                        reader.number = number = number + 1
                         yield number, live.ring[-1]
                     elif number < live.last:
                         item = live.after(number)
-                        number = item[0]
+                        reader.number = item[0]
                         yield item
                     elif live.over:
                         return
                     else:
-                        news = live.future()
-                        live.waiting.append(news)
+                        reader.news = news = live.future()
+                        live.waiting.append(reader)
                         await news
                 page = await self.journal.read(live.owner, live.thread, number)
                 for item in page:
-                    number = item[0]
+                    reader.number = item[0]
                     yield item
                 if not page:
                     await live.begun.wait()
                     # What the journal has not kept is lost: the reader goes on with what there is.
-                    number = max(number, live.gone)
+                    reader.number = max(number, live.gone)
         finally:
+            if reader in live.waiting:
+                live.waiting.remove(reader)
             live.readers -= 1
             self.watch(live)
 

@@ -151,6 +151,14 @@ class Host(Protocol):
         """The responder that a client means by a model's name; None is the default."""
         ...
 
+    def picked(self, name: str | None, /) -> str | None:
+        """The model of ASSISTANT/MODEL, where that assistant lets its clients choose."""
+        ...
+
+    def offered(self, name: str | None, /) -> tuple[str, ...]:
+        """The models that a client of this assistant may choose among."""
+        ...
+
     def bare(self, name: str | None, /) -> bool:
         """Whether it is a model and nothing else: no instructions, no tools."""
         ...
@@ -214,6 +222,8 @@ class Route:
     summary: str = ""
     empty: bool = False
     """It answers 204: there is nothing to say."""
+    quiet: bool = False
+    """It answers 202 where nothing was asked."""
 
 
 @dataclass(frozen=True, slots=True)

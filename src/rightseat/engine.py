@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Container, Iterable, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
 
+from rightseat.abilities import Seat, fitting, sees
 from rightseat.artifacts import presented
 from rightseat.assemble import Answered, Assembly
 from rightseat.calls import Batch
@@ -46,13 +47,24 @@ class Assistant:
     rounds: int = 10
     tool_timeout: float = 60.0
     context: int | None = None
+    agents: tuple[str, ...] = ()
+    """Whom it may hand requests over to, by name: agents, flows, other assistants."""
     source: ToolSource | None = None
     """Further tools, of which each turn is offered some."""
+    models: Mapping[str, Seat] = field(default_factory=dict)
+    """What a client may choose among, by name; where there are none, what it names is not looked at."""
+    seeing: tuple[str, ...] = ()
+    """Whom to ask instead with a picture that its own model does not take."""
 
     @property
     def sees(self) -> bool:
         """Whether its model takes images."""
-        return bool(getattr(self.model, "images", False))
+        return sees(self.model)
+
+    @property
+    def every(self) -> tuple[Model, ...]:
+        """Its model, and those that may be chosen instead."""
+        return (self.model, *(seat.model for seat in self.models.values()))
 
     @property
     def equipped(self) -> bool:
@@ -89,6 +101,7 @@ class Talk:
     """One turn under way: `history` was posted, `added` was said since, `batch` are the calls in hand."""
 
     turn: Turn
+    seat: Seat
     ids: Ids
     tools: dict[str, Tool]
     history: tuple[Message, ...]
@@ -110,6 +123,7 @@ class Engine:
         self.store = store
         # What depends on the tools is made once: a turn costs the same with ten of them and with thousands.
         self.server = assistant.server
+        self.seat = Seat.of(assistant.model, assistant.context)
         specs = msgspec.json.encode([tool.spec for tool in assistant.tools])
         self.seal = hashlib.sha256(specs).hexdigest()[:16]
         # Only a tool of the server's can stop for a person.
@@ -131,9 +145,9 @@ class Engine:
             talk.rounds += 1
             if dropped > talk.dropped:
                 talk.dropped = dropped
-                yield Custom("history_cut", {"dropped": dropped, "context": self.assistant.context})
+                yield Custom("history_cut", {"dropped": dropped, "context": talk.seat.context})
             desk = self.desk(talk)
-            async with closing(self.assistant.model.stream(prompt)) as fragments:
+            async with closing(talk.seat.model.stream(prompt)) as fragments:
                 async for fragment in fragments:
                     for event in desk.take(fragment):
                         yield event
@@ -142,6 +156,7 @@ class Engine:
 
     async def begin(self, turn: Turn) -> Talk:
         """The turn as a talk: gone on with if it brings what a continuation waits for, else new."""
+        seat = self.chosen(turn)
         if self.assistant.source is not None and turn.raw is None:
             turn = self.assistant.source.asked(turn)
         results = tail_results(turn.messages)
@@ -151,11 +166,12 @@ class Engine:
                 raise ContinuationGone(
                     "This question was answered before, or it has expired. Please ask again."
                 )
-            return Talk(turn, Ids(), await self.tools(turn), turn.messages)
+            return Talk(turn, seat, Ids(), await self.tools(turn), turn.messages)
         if turn.answers and kept.digest != self.digest(kept.added[-1].calls):
             raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
         talk = Talk(
             turn,
+            seat,
             Ids(kept.ticket, kept.number),
             await self.tools(turn, kept.added),
             history=before(turn.messages, kept.ticket),
@@ -167,8 +183,21 @@ class Engine:
         batch = talk.batch = self.batch(talk, kept.added[-1])
         batch.kept = dict(kept.calls)
         batch.receive(results)
-        await batch.hear({answer.interrupt: answer for answer in turn.answers}, self.assistant.model)
+        await batch.hear({answer.interrupt: answer for answer in turn.answers}, seat.model)
         return talk
+
+    def chosen(self, turn: Turn) -> Seat:
+        """The model that the client has chosen, where it may; inside, an assistant has its own."""
+        models = self.assistant.models
+        if not turn.model or not models or turn.depth:
+            return self.seat
+        if turn.model not in models:
+            raise CallerError(
+                f"{self.assistant.name} does not answer with the model {turn.model[:64]!r}. "
+                f"Choose one of: {', '.join(models)}.",
+                param="model",
+            )
+        return models[turn.model]
 
     async def tools(self, turn: Turn, added: Sequence[Message] = ()) -> dict[str, Tool]:
         """The tools of this turn: ours first, and none of a client's by the name of one of ours."""
@@ -216,12 +245,13 @@ class Engine:
     def budget(self, talk: Talk, message: Message) -> int | None:
         """Tokens for each result of these calls: all that a turn's tools take and give stays within 80 % of
         the context, and leaves the answer its part."""
-        room = prompt_room(self.assistant.context, talk.turn)
-        if self.assistant.context is None or room is None:
+        context = talk.seat.context
+        room = prompt_room(context, talk.turn)
+        if context is None or room is None:
             return None
         messages = [*instructions(self.assistant.system, talk.turn), *talk.history, *talk.added, message]
         specs = (tool.spec for tool in talk.tools.values())
-        left = min(room, self.assistant.context * 4 // 5) - least(messages, specs)
+        left = min(room, context * 4 // 5) - least(messages, specs)
         return max(left // max(len(message.calls), 1), LEAST_RESULT)
 
     async def carry_out(self, talk: Talk, batch: Batch) -> AsyncIterator[Event]:
@@ -254,7 +284,7 @@ class Engine:
         itself sees to it."""
         clients = {name: tool.client for name, tool in talk.tools.items()}
         schema = talk.turn.output_schema
-        if schema is None or getattr(self.assistant.model, "enforces_schema", False):
+        if schema is None or getattr(talk.seat.model, "enforces_schema", False):
             return Assembly(talk.ids, clients)
         return Held(talk.ids, clients, schema)
 
@@ -301,8 +331,8 @@ class Engine:
         choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
         if self.assistant.source is not None:
-            messages = noted(messages, text_only=getattr(self.assistant.model, "text_only", False))
-        shown, dropped = fitted(paired(messages), specs, prompt_room(self.assistant.context, turn))
+            messages = noted(messages, text_only=getattr(talk.seat.model, "text_only", False))
+        shown, dropped = fitted(paired(messages), specs, prompt_room(talk.seat.context, turn))
         prompt = Prompt(
             messages=tuple(shown),
             tools=specs,
@@ -312,7 +342,7 @@ class Engine:
             conversation=turn.conversation or turn.session or turn.thread or None,
             parent=turn.parent,
         )
-        return prompt, dropped
+        return fitting(prompt, talk.seat.abilities, self.assistant.seeing), dropped
 
     async def believed(self, talk: Talk) -> list[Message]:
         """The posted history with the results of server calls as the store has them."""

@@ -17,14 +17,21 @@ Reason = Literal["stop", "length", "content_filter", "calls", "interrupt"]
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens. `cached` ones are part of the input: they were known already and not read again."""
+    """Tokens. `cached` ones are part of the input: they were known already and not read again. `cost` is what
+    they cost by the configuration, 0 where it says nothing."""
 
     input: int = 0
     output: int = 0
     cached: int = 0
+    cost: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached)
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached + other.cached,
+            self.cost + other.cost,
+        )
 
 
 class RunStarted(Struct, frozen=True, tag=True):
@@ -109,6 +116,8 @@ class Interrupt(Struct, frozen=True, tag=True):
     schema: dict[str, Any]
     call: str | None = None
     expires: float | None = None
+    value: Any = None
+    """What an agent asked with, in its own shape: for clients that were made for this agent."""
 
 
 class Artifact(Struct, frozen=True, tag=True):

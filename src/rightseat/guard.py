@@ -89,7 +89,8 @@ class Guard:
         if has_body and media != "application/json" and not media.endswith("+json"):
             raise NotJson("Send the body with `Content-Type: application/json`.")
         allowed = [(b"access-control-allow-origin", origin.encode()), (b"vary", b"Origin")]
-        allowed.append((b"access-control-expose-headers", b"x-request-id, x-trace-id, retry-after"))
+        exposed = b"x-request-id, x-trace-id, retry-after, mcp-session-id"
+        allowed.append((b"access-control-expose-headers", exposed))
         if listed:
             allowed.append((b"access-control-allow-credentials", b"true"))
         return tuple(allowed)

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
+from rightseat.agent import AgentSource
 from rightseat.continuation import Notes, Store
 from rightseat.detached import Detached
+from rightseat.door import Document
 from rightseat.engine import Assistant
 from rightseat.events import Event, Usage
 from rightseat.function import as_tool
+from rightseat.incident import Environment, Incident
 from rightseat.journal import Journal
 from rightseat.layers.counting import UNKNOWN, Counted, Tally
 from rightseat.layers.echo import echo
+from rightseat.layers.fallback import Fallback
+from rightseat.layers.guardrails.layer import Guards, guardrails
+from rightseat.layers.guardrails.marking import marked
+from rightseat.layers.hooks import Hooks
 from rightseat.layers.quota import Charged, Ledger, Quotas, limited
 from rightseat.layers.record import Which, record
 from rightseat.layers.source import Source, source_of
 from rightseat.layers.tracing import Traced, Tracing, traced_tool
 from rightseat.layers.words import words
 from rightseat.metrics import Meters
+from rightseat.plugins import shown
 from rightseat.prompt import Model
 from rightseat.responder import Layer, Responder
 from rightseat.runtime import DEFAULT, Limits
 from rightseat.runtime import Runtime as Line
+from rightseat.sources import CALLED, Called
 from rightseat.stores.memory import Memory
 from rightseat.tools import Tool
 from rightseat.turn import Owner, Turn
 
 if TYPE_CHECKING:
+    from rightseat.mcp.source import Servers
     from rightseat.plugins.shelf import Shelf
 
 
@@ -38,7 +51,8 @@ class Runtime(Line):
     The first of them answers whoever asks for none by name. `quotas` limit each owner; `sources` say of an
     assistant's model what it is called and costs; `meters`, `ledger` and `threads` may be those of a Runtime
     before. Threads are kept where the store keeps them, else in memory; `recorded` says of which attached
-    runs. `plugins` are those that the assistants choose from; they are closed with it.
+    runs. `remote` are places that have agents, `plugins` those that the assistants choose from, `servers`
+    those of MCP: they are closed with it.
     """
 
     def __init__(
@@ -49,6 +63,7 @@ class Runtime(Line):
         system: str = "",
         assistants: Iterable[Assistant] = (),
         agents: Mapping[str, Responder] | None = None,
+        remote: Iterable[AgentSource] = (),
         layers: Iterable[Layer] = (),
         store: Store | None = None,
         limits: Limits = Limits(),
@@ -62,34 +77,68 @@ class Runtime(Line):
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
         plugins: Shelf | None = None,
+        servers: Servers | None = None,
+        hooks: Hooks | None = None,
+        guards: Guards = Guards(),
+        environment: Environment = "production",
     ) -> None:
-        self.plugins = plugins
+        self.plugins, self.servers, self.guards = plugins, servers, guards
+        self.hooks = hooks or Hooks()
+        self.quotas, self.meters = quotas, meters or Meters()
         kept = store or Memory()
+        self.ledger = ledger or Ledger(notes=kept if isinstance(kept, Notes) else None)
         self.threads = threads or Detached(kept if isinstance(kept, Journal) else Memory())
         self._closes_threads = threads is None
-        self.meters = meters or Meters()
-        self.ledger = ledger or Ledger(notes=kept if isinstance(kept, Notes) else None)
-        self.quotas = quotas
-        listed = list(assistants)
-        if model is not None:
-            listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
-        under_watch = watched(listed, sources or {}, self.meters, charge=bool(quotas))
-        flows = plugins.responders(under_watch, kept) if plugins else {}
+        listed = [*([] if model is None else [bare(model, system, tools)]), *assistants]
+        under_watch = marked(watched(listed, sources or {}, self.meters, charge=bool(quotas)), guards)
         super().__init__(
             assistants=[*under_watch, *(plugins.described(under_watch) if plugins else ())],
             agents=agents,
-            flows=flows,
-            layers=[*([limited(quotas, self.ledger)] if quotas else []), words(kept), echo(kept), *layers],
+            sources=remote,
+            flows=self.answering(under_watch, kept),
+            layers=[*self.around(kept), *layers],
             store=kept,
             limits=limits,
             aliases=aliases,
-            closers=[*closers, *([plugins.close] if plugins else ())],
+            closers=[self.hooks.close, guards.close, *closers, *([plugins.close] if plugins else ())],
+            environment=environment,
         )
-        self._tools = {tool.name for assistant in listed for tool in assistant.tools}
-        self._tools |= plugins.names if plugins else set()
         # A run is a Responder too: around it, a layer also sees deadlines, restarts and clients that leave.
-        kept_run = record(self.threads.journal, recorded)(super().run)
-        self._run = (tracing or Tracing()).layer(kept_run)
+        self._run = (tracing or Tracing()).layer(record(self.threads.journal, recorded)(super().run))
+
+    def around(self, store: Store) -> Iterator[Layer]:
+        """The layers inside a run, the outermost first."""
+        if self.quotas:
+            yield limited(self.quotas, self.ledger)
+        yield self.hooks.layer
+        yield words(store)
+        yield echo(store)
+        # Inside the two that know an answer by its words: they must know it as it was said.
+        yield guardrails(self.guards, self.model_of)
+
+    @cached_property
+    def _tools(self) -> set[str]:
+        own = {tool.name for assistant in self.assistants.values() for tool in assistant.tools}
+        return own | (self.plugins.names if self.plugins else set())
+
+    def answering(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
+        """What answers besides and is not listed: flows, and tools that a client calls by itself."""
+        if self.plugins is None or not assistants:
+            return {}
+        called = Called(self.tools, store, assistants[0].model)
+        return self.plugins.responders(assistants, store) | {CALLED: called}
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        return shown.tools(self.plugins) if self.plugins else {}
+
+    @cached_property
+    def documents(self) -> Mapping[str, Document]:
+        return shown.documents(self.plugins) if self.plugins else {}
+
+    @cached_property
+    def questions(self) -> Mapping[str, str]:
+        return shown.questions(self.plugins) if self.plugins else {}
 
     def run(self, turn: Turn) -> AsyncIterator[Event]:
         return self._run(turn)
@@ -98,14 +147,25 @@ class Runtime(Line):
         name = turn.assistant or DEFAULT
         return Tally(self.meters, name if name in self.responders else UNKNOWN, self._tools)
 
+    def model_of(self, name: str | None) -> Model | None:
+        assistant = self.assistant(name)
+        return assistant.model if assistant is not None else None
+
+    def tell(self, incident: Incident) -> None:
+        self.hooks.tell(incident)
+
     async def start(self) -> None:
         await super().start()
         if self.plugins is not None:
             await self.plugins.start()
+        if self.servers is not None:
+            await self.servers.start()
 
     async def close(self) -> None:
         if self._closes_threads:
             await self.threads.close()
+        if self.servers is not None:
+            await self.servers.close()
         await super().close()
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
@@ -124,6 +184,10 @@ class Runtime(Line):
         return found
 
 
+def bare(model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]) -> Assistant:
+    return Assistant(DEFAULT, model, system, tuple(map(as_tool, tools)))
+
+
 def watched(
     assistants: Iterable[Assistant], sources: Mapping[str, Source], meters: Meters, *, charge: bool
 ) -> list[Assistant]:
@@ -132,16 +196,26 @@ def watched(
     tools: dict[int, Tool] = {}
 
     def watch(model: Model, source: Source) -> Model:
-        paid = Charged(model, source) if charge else model
-        return Traced(Counted(paid, source, meters), source)
+        if id(model) not in models:
+            models[id(model)] = model.watched(watch) if isinstance(model, Fallback) else paid(model, source)
+        return models[id(model)]
+
+    def paid(model: Model, source: Source) -> Model:
+        charged = Charged(model, source) if charge else model
+        return Traced(Counted(charged, source, meters), source)
 
     found = []
     for assistant in assistants:
-        model = assistant.model
-        if id(model) not in models:
-            models[id(model)] = watch(model, sources.get(assistant.name) or source_of(model))
+        model = watch(assistant.model, sources.get(assistant.name) or source_of(assistant.model))
+        chosen = {
+            name: structs.replace(
+                seat,
+                model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or source_of(seat.model)),
+            )
+            for name, seat in assistant.models.items()
+        }
         for tool in assistant.tools:
             tools.setdefault(id(tool), traced_tool(tool))
         mine = tuple(tools[id(tool)] for tool in assistant.tools)
-        found.append(replace(assistant, model=models[id(model)], tools=mine))
+        found.append(replace(assistant, model=model, models=chosen, tools=mine))
     return found

@@ -95,6 +95,7 @@ class Meters:
         self.model_calls = Counter("rightseat_model_calls", "Calls of models.", "model", "outcome")
         self.model_seconds = Histogram("rightseat_model_call_seconds", "How long models took.", "model")
         self.tokens = Counter("rightseat_tokens", "Tokens that models told of.", "model", "direction")
+        self.cost = Counter("rightseat_cost", "What those tokens cost, by the configuration.", "model")
         self.tool_calls = Counter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
 
     def collect(self) -> Iterator[Metric]:

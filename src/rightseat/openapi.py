@@ -90,7 +90,8 @@ def parameter(name: str) -> dict[str, Any]:
 def good(route: Route) -> dict[str, Any]:
     if route.empty:
         return {"204": {"description": "Done; there is nothing to say"}}
-    return {"200": {"description": "The answer", "content": answers(route)}}
+    taken = {"202": {"description": "Taken; nothing was asked"}} if route.quiet else {}
+    return {"200": {"description": "The answer", "content": answers(route)}, **taken}
 
 
 def answers(route: Route) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from rightseat import explained
 from rightseat.artifacts import fetched
 from rightseat.continuation import Store
 from rightseat.door import Door, Request, Route, retry_header, whole
@@ -31,13 +32,8 @@ class Running(Protocol):
 
 
 def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics: str = "key") -> Door:
-    """`/` says what is here, `/health` that it answers, `/ready` that it takes work: these need no key.
+    """`/health` says that it answers, `/ready` that it takes work: these need no key.
     `/metrics` has the numbers, which tell how a business goes: they need one unless set to "open"."""
-
-    def index(request: Request, host: object) -> Reply:
-        lines = "".join(f"  {door.name:<8}{door.hint(request.base)}\n" for door in doors)
-        text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
-        return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
 
     def health(request: Request, host: object) -> Reply:
         return whole(200, b'{"status":"ok"}')
@@ -60,13 +56,21 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
         async for part in reply:
             yield part
 
-    pages = {"/": index, "/health": health, "/ready": readiness}
+    pages = {"/health": health, "/ready": readiness}
     routes = [Route("GET", path, page, open=True) for path, page in pages.items()]
     # Whoever has been given the link: a browser that follows it brings no key.
     routes.append(Route("GET", "/files/{ticket}/{name}", file, open=True, summary="A file of an answer"))
+    routes.append(explained.ROUTE)
     if metrics != "off":
         routes.append(Route("GET", "/metrics", numbers, open=metrics == "open"))
     return Door("operations", tuple(routes), refuse, lambda base: f"curl {base}/health")
+
+
+def index(doors: Sequence[Door], request: Request) -> Reply:
+    """What is here, for whoever asks without a browser."""
+    lines = "".join(f"  {door.name:<12}{door.hint(request.base)}\n" for door in doors)
+    text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
+    return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
 
 
 def media(given: str) -> bytes:

@@ -27,14 +27,31 @@ DIRECT = "rightseat.direct"
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
+class Feed:
+    """A way to the client past a reply's own parts, for whoever has bytes while the reply waits for its next.
+
+    `write` is false where they were not taken: then they must come as a part.
+    """
+
+    __slots__ = ("write",)
+
+    def __init__(self) -> None:
+        self.write: Direct = untaken
+
+
+def untaken(data: bytes) -> bool:
+    return False
+
+
 class Head(Struct, frozen=True):
     """Starts a reply. `keep_alive` is what may be sent when nothing else was for a while; empty: nothing.
-    `whole` is the entire body, where it is known."""
+    `whole` is the entire body, where it is known; `feed` is opened for whoever writes past the reply."""
 
     status: int
     headers: Headers = ()
     keep_alive: bytes = b""
     whole: bytes | None = None
+    feed: Feed | None = None
 
 
 Reply = AsyncIterator[Head | bytes]
@@ -82,11 +99,20 @@ class Writer:
                 headers = [*part.headers, *self.headers]
                 self.begin(part.status)
                 await self.put({"type": "http.response.start", "status": part.status, "headers": headers})
+                if part.feed is not None and direct is not None:
+                    part.feed.write = self.through
                 if part.whole is not None:
                     await self.put(body(part.whole, more=False))
                     ended = True
         if not ended:
             await self.put(body(b"", more=False))
+
+    def through(self, data: bytes) -> bool:
+        """One more piece of the body, if the client takes it at once."""
+        if self.direct is None or not self.direct(data):
+            return False
+        self.since = self.clock()
+        return True
 
     async def put(self, message: Message) -> None:
         self.since = self.clock()

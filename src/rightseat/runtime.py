@@ -26,8 +26,9 @@ from rightseat.errors import (
     Unavailable,
     UpstreamError,
 )
-from rightseat.events import Event, RunFailed, RunStarted, TextDelta
+from rightseat.events import Event, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
 from rightseat.function import as_tool
+from rightseat.incident import Course, Environment, Incident
 from rightseat.prompt import Model
 from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
@@ -36,6 +37,10 @@ from rightseat.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT = "default"
+BROKEN = "Something went wrong in the server. Its log has the details."
+# What a run meets that is noted for the case that it fails.
+NOTED = (StepStart, StepEnd, RunFailed)
+LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 NO_TOKENS = "This model does not tell its tokens: only a local one does. Name one."
 
 
@@ -98,7 +103,9 @@ class Runtime:
         limits: Limits = Limits(),
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
+        environment: Environment = "production",
     ) -> None:
+        self.environment = environment
         listed = list(assistants)
         if model is not None:
             listed.insert(0, Assistant(DEFAULT, model, system, tuple(map(as_tool, tools))))
@@ -157,10 +164,12 @@ class Runtime:
         raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
 
     def picked(self, name: str | None) -> str | None:
-        """The model that ASSISTANT/MODEL names, where that assistant lets clients choose."""
         assistant, _, model = (name or "").partition("/")
-        found = self.assistants.get(assistant)
-        return model if model and found is not None and found.models else None
+        return model if assistant and model and self.offered(assistant) else None
+
+    def offered(self, name: str | None) -> tuple[str, ...]:
+        found = self.assistant(name)
+        return tuple(found.models) if found is not None else ()
 
     def assistant(self, name: str | None) -> Assistant | None:
         """None where a Responder of one's own answers to that name."""
@@ -220,6 +229,7 @@ class Runtime:
         turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), deadline=deadline)
         opened = Opened()
         watch = self.watch(turn)
+        course = Course(turn)
         failed: RightseatError | None = None
         run = Run()
         self.runs.add(run)
@@ -234,6 +244,8 @@ class Runtime:
                     if type(event) is not TextDelta:
                         opened.see(event)
                         watch.see(event)
+                        if type(event) in NOTED:
+                            self.note(course, event)
                     elif watch.silent:
                         watch.speak()
                     yield event
@@ -246,15 +258,42 @@ class Runtime:
                 raise
             failed = ended
         except Exception as error:
-            log.exception("run %s failed", turn.run, exc_info=error)
-            failed = RightseatError("Something went wrong in the server. Its log has the details.")
+            failed = RightseatError(BROKEN)
+            failed.__cause__ = error
         finally:
             timer.cancel()
             self.leave(run)
             watch.end(failed)
+        last = failure_of(failed)
+        self.report(course, last, failed)
         for event in opened.ends():
             yield event
-        yield failure_of(failed)
+        yield last
+
+    def note(self, course: Course, event: Event) -> None:
+        if isinstance(event, RunFailed):
+            self.report(course, event)
+        elif isinstance(event, StepStart | StepEnd):
+            course.see(event)
+
+    def report(self, course: Course, failed: RunFailed, error: RightseatError | None = None) -> None:
+        """Log a run that failed, and tell whoever wants to know. A message stays out of the log: a client's
+        words may be in it."""
+        name = course.turn.assistant or DEFAULT
+        remote = name in self.agents or self.responders.agent(name) is not None
+        cause = error and (error.__cause__ or error)
+        incident = course.incident(failed, name, "agent" if remote else "runtime", self.environment, cause)
+        log.log(
+            LEVELS[failed.fault],
+            "run failed: %s (%s) at %s after %d ms",
+            *(failed.code, failed.fault, name[:64], incident.latency * 1000),
+            extra={"fields": incident.fields()},
+            exc_info=cause if failed.message == BROKEN else None,
+        )
+        self.tell(incident)
+
+    def tell(self, incident: Incident) -> None:
+        """Who is told of a run that failed, besides the log."""
 
     def watch(self, turn: Turn) -> Watch:
         """Who watches this run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -29,6 +29,27 @@ class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
         aclose = getattr(self.stream, "aclose", None)
         if aclose is not None:
             await aclose()
+
+
+class Offered(AsyncIterator[T]):
+    """A stream that offers what is new to `taken` first, while its reader waits. What is taken there is not
+    given out: the reader sleeps on."""
+
+    __slots__ = ("stream", "taken")
+
+    def __init__(self) -> None:
+        self.stream: AsyncGenerator[T, None]
+        self.taken: Callable[[T], bool] | None = None
+
+    def __aiter__(self) -> AsyncGenerator[T, None]:
+        # Itself, and not through this class: every item would pay for it.
+        return self.stream
+
+    async def __anext__(self) -> T:
+        return await anext(self.stream)
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
 
 
 async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterator[T]:

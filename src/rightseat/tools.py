@@ -128,6 +128,12 @@ class Tool:
     function: Callable[..., Any] | None = None
     close: Callable[[], Awaitable[None]] | None = None
     strict: bool = False
+    effect: Literal["reads", "writes", "dangerous"] = "writes"
+    """The most that a call may do."""
+    outside: bool = False
+    """What it gives is written by others: pages, mails, services. It may say anything."""
+    asks: bool = False
+    """It asks for a person's yes itself, before it does anything."""
     check: Callable[[Any], str | None] | None = None
     """Says what is wrong with arguments, in place of the schema: a tool that asks for what is missing takes
     less than its schema demands."""

@@ -10,6 +10,8 @@ from rightseat.messages import Message
 from rightseat.prompt import Raw, Settings, ToolChoice, ToolSpec
 
 MAX_DEPTH = 5
+Caution = Literal["off", "dangerous", "writes", "all"]
+"""Which calls a person must agree to once something from outside was read."""
 
 
 class Owner(Struct, frozen=True):
@@ -43,11 +45,22 @@ class Forwarded(Struct, frozen=True):
     extensions: dict[str, Any] = {}
     config: dict[str, Any] = {}
     """The configuration of the agent that is asked."""
+    node: str = ""
+    """Where the client believes the agent to be: it goes on from there, if it waits."""
+
+
+class Topics(Struct, frozen=True):
+    """What a client itself wants to be kept to, beside the operator's rules: it only makes them stricter."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
 
 
 class Turn(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     assistant: str | None = None
+    model: str | None = None
+    """What the client would have it answered with, of the models that the assistant lets it choose."""
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     plugins: tuple[str, ...] = ()
@@ -63,6 +76,10 @@ class Turn(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     """By whose trace it is, and of the client's what the rules let through (`forwarding.py`)."""
     forwarded: Forwarded = Forwarded()
+    topics: Topics = Topics()
+    caution: Caution = "off"
+    exposed: bool = False
+    """Whoever calls this one has read something from outside, which may have put words into its mouth."""
     keep: Literal["no", "asked", "never"] = "no"
     """Whether its client may come back for the conversation; never, if a log has it or none should."""
     deadline: float | None = None

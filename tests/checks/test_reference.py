@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from checks import reference
-from rightseat import errors
+from checks import error_pages, reference
+from rightseat import errors, explained
 from rightseat.cli import app
 from rightseat.config import settings
 
@@ -32,11 +32,21 @@ def test_every_command_is_there() -> None:
 
 
 def test_every_error_is_there() -> None:
-    page = reference.errors_page()
+    overview = error_pages.overview()
     kinds = [errors.RightseatError]
     for kind in kinds:
         kinds += [one for one in kind.__subclasses__() if one.__module__ == errors.__name__]
-        assert f"| `{kind.code}` | {kind.status} | {kind.fault} | " in page
+        assert f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | " in overview
+        page = error_pages.page(kind)
+        assert kind.hint in page
+        assert explained.meaning(kind) in page
+        assert page.count("\n| OpenAI |") == page.count("\n| OpenBB |") == 1
+
+
+def test_a_code_has_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors.Conflict, "code", "not_found")
+    with pytest.raises(error_pages.Undocumented, match="used twice: not_found"):
+        error_pages.kinds()
 
 
 @pytest.mark.parametrize(
@@ -58,14 +68,14 @@ def test_types_are_said_in_words(kind: Any, word: str) -> None:
 
 def test_a_key_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "meanings", lambda kind, home: {"host": "Where."})
-    with pytest.raises(reference.Undocumented, match=r"ServerSettings\.port"):
+    with pytest.raises(error_pages.Undocumented, match=r"ServerSettings\.port"):
         reference.config_page()
 
 
 def test_an_error_outside_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "__doc__", "RightseatError 500 ours something")
-    with pytest.raises(reference.Undocumented, match="CallerError 400"):
-        reference.errors_page()
+    with pytest.raises(error_pages.Undocumented, match="CallerError 400"):
+        error_pages.overview()
 
 
 def test_stale_pages_are_red_until_written(
@@ -79,3 +89,8 @@ def test_stale_pages_are_red_until_written(
     (tmp_path / "reference/cli.md").write_text("old")
     assert reference.main([]) == 1
     assert "cli.md" in capsys.readouterr().out
+    assert reference.main(["--write"]) == 0
+    (tmp_path / "errors/no_such_error.md").write_text("old")
+    assert reference.main([]) == 1
+    assert reference.main(["--write"]) == 0
+    assert not (tmp_path / "errors/no_such_error.md").exists()

@@ -92,7 +92,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
         lines = await report(None, None, None, quiet=True)
-    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys"]
+    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
 
 
 async def test_configured_origins(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
     (without(b"access-control-allow-methods"), {PAGE}),
     (without(b"access-control-allow-private-network"), {PAGE}),
     (open_to_all, {PAGE, "page of a stranger"}),
-    (html_refusals, {"openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys"}),
+    (html_refusals, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp")}),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from rightseat.cli import log
 from rightseat.door import REQUEST
+from rightseat.incident import UNDER
 from rightseat.secret import Secret
 
 NAMES = ("", "uvicorn", "uvicorn.error", "asyncio")
@@ -97,3 +98,39 @@ def test_a_full_disk_is_not_the_callers_problem(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.undo()
         with pytest.raises(OSError, match="No space"):
             full.close()
+
+
+def test_a_line_has_the_thread_and_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    token = UNDER.set(("t\n1", "r1" * 100))
+    try:
+        for kind in ("json", "console"):
+            log.configure(kind, "info")
+            logging.getLogger("rightseat.x").info("hello")
+    finally:
+        UNDER.reset(token)
+    machine, person, _ = capsys.readouterr().err.split("\n")
+    assert json.loads(machine)["thread"] == "t\n1"
+    assert json.loads(machine)["run"] == ("r1" * 100)[:64]
+    assert f"[t\\n1 {('r1' * 100)[:64]}] hello" in person
+
+
+@pytest.mark.parametrize("kind", ["json", "console"])
+def test_in_production_an_exception_is_told_without_its_words(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.configure(kind, "info", words=False)
+    # Not written out below: a traceback shows the lines of the code.
+    inner, outer, around = (f"canary-{number}" for number in range(3))
+    try:
+        try:
+            raise KeyError(inner)
+        except KeyError as error:
+            error.__context__ = ValueError(around)
+            error.__context__.__context__ = error
+            raise RuntimeError(outer) from error
+    except RuntimeError:
+        logging.getLogger("rightseat.x").exception("failed")
+    text = capsys.readouterr().err
+    assert "canary" not in text
+    assert [name in text for name in ("builtins.KeyError", "builtins.RuntimeError")] == [True, True]
+    assert "test_log.py" in text

@@ -81,7 +81,7 @@ def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], ne
         (["serve", "--host", "no.such.host.invalid"], {}, "no.such.host.invalid"),
         (["serve"], {"RIGHTSEAT_PORT": "x"}, "RIGHTSEAT_PORT"),
         (["serve", "--model", "openai:x"], {}, "OPENAI_API_KEY"),
-        (["chat", "--assistant", "x", "hi"], {}, "Those that exist: default."),
+        (["chat", "--assistant", "x", "hi"], {}, "Those that exist: default,"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_block(

@@ -13,7 +13,8 @@ from tests.kit.server import Server
 @asynccontextmanager
 async def demo() -> AsyncIterator[str]:
     """Its address."""
-    env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
+    # Empty: else the kit names a script, and that would answer.
+    env = {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
     async with Server(env=env, patience=120) as running:
         yield running.url
 

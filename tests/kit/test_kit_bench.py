@@ -76,9 +76,11 @@ def test_peers_and_scenarios_are_found() -> None:
         "disconnect",
         "rush",
         "brief",
+        "agents",
         "crowd",
         "flows",
         "plugins",
+        "adapters",
         "soak",
         "local",
     ]

@@ -113,7 +113,7 @@ FAILED: dict[str, tuple[str, str, str]] = {
 REFUSED: dict[str, tuple[int, str, str]] = {
     "wrong_key": (401, "unauthorized", "The key is not known here."),
     "no_key": (401, "unauthorized", "This server needs a key."),
-    "no_such_agent": (404, "not_found", "There is no agent 'nobody'. Those that exist: default,"),
+    "no_such_agent": (404, "agent_not_found", "There is no agent 'nobody'. Those that exist: default,"),
     "nothing": (400, "invalid_request", "messages: there is nothing to answer."),
 }
 

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from checks import packages
 from checks.packages import COULD_NOT_INSTALL, InstallError, retry
 
+__all__ = ["CHROMIUM", "COULD_NOT_INSTALL", "ONLY_WHEN_NAMED", "PLACE", "InstallError", "install", "known"]
 HERE = Path(__file__).resolve().parent
 PLACE = HERE.parent.parent / ".peers"
 # Large, and no test drives them.

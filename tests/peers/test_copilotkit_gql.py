@@ -141,7 +141,7 @@ REFUSED = {
 }
 OTHERS = (
     *("failing_tool", "wrong_json", "disabled", "denied", "nasty", "kinds", "agents"),
-    *("reload", "leave", "leave_waiting"),
+    *("reload", "leave", "leave_waiting", "guarded"),
 )
 CASES = tuple(f"{name} stream" for name in (*SHOWN, *ENDED, *REFUSED, *OTHERS))
 
@@ -251,6 +251,16 @@ def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
         ("user", "mirror"),
     ]
     assert (mirrored["arguments"], mirrored["temperature"]) == (['{"x":1}'], 0.5)
+
+
+def test_a_guardrail_tells_its_reason_in_place_of_an_answer(seen: Seen) -> None:
+    refused, fine = seen.turns("guarded")
+    assert refused["status"]["reason"] == "GUARDRAILS_VALIDATION_FAILED"
+    reason = refused["status"]["details"]["guardrailsReason"]
+    assert reason == "This message is not answered: it is about something that is not talked about here."
+    assert refused["messages"] == [["user", "a game of Poker?"]]
+    # The client posts what was refused again, and the conversation goes on.
+    assert fine["messages"][1:] == [["user", "hello"], ["assistant", HELLO]]
 
 
 def test_agents_and_their_state(seen: Seen) -> None:

@@ -19,10 +19,10 @@ from rightseat.door import SSE, Request, Threads
 from rightseat.errors import Conflict
 from rightseat.events import Interrupt, RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.journal import Entry, Numbered, Posted
-from rightseat.pump import Head, Reply
+from rightseat.pump import Feed, Head, Reply
 from rightseat.responder import Responder
 from rightseat.sse import COMMENT, frame
-from rightseat.streams import closing
+from rightseat.streams import Offered, closing
 from rightseat.turn import Owner, Turn
 
 Opening = Callable[[], Awaitable[AsyncIterator[Numbered]]]
@@ -61,6 +61,14 @@ class Script:
         if entry.id != frames.text_id:
             frames.enter(entry.id)
         return b"id: %d\n%b%b}\n\n" % (number, frames.before, encode(entry.text))
+
+    def heard(self, feed: Feed, number: int, entry: TextDelta) -> bool:
+        """Words as they are said, if the client takes them at once."""
+        try:
+            return feed.write(self.text(number, entry))
+        except UnicodeEncodeError:
+            # Of this reader's making, and no failure of the run that speaks.
+            return False
 
     def take(self, number: int, entry: Entry) -> list[bytes]:
         if type(entry) is TextDelta:
@@ -120,8 +128,16 @@ async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
             async for part in reply:
                 yield part
         return
+    feed = Feed()
+
+    def taken(item: Numbered) -> bool:
+        number, entry = item
+        return type(entry) is TextDelta and not skip and script.heard(feed, number, entry)
+
+    if isinstance(items, Offered):
+        items.taken = taken
     async with closing(items):
-        yield Head(200, SSE, COMMENT)
+        yield Head(200, SSE, COMMENT, feed=feed)
         async for number, entry in items:
             if type(entry) is TextDelta and not skip:
                 yield script.text(number, entry)

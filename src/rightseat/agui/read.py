@@ -8,7 +8,7 @@ import msgspec
 
 from rightseat.agui.wire import RunAgentInput, WireMessage
 from rightseat.door import Host, Request, client_spec, pinned
-from rightseat.errors import CallerError, NotFound
+from rightseat.errors import AgentNotFound, CallerError
 from rightseat.messages import Call, File, Image, Message, Part, Role, Text
 from rightseat.prompt import Settings, ToolChoice
 from rightseat.turn import Answer, Context, Forwarded, Turn
@@ -20,7 +20,7 @@ ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 def agent_of(name: str, host: Host) -> str:
     if name not in host.responders:
         known = ", ".join(host.responders)
-        raise NotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}", param="agentId")
+        raise AgentNotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}", param="agentId")
     return name
 
 
@@ -28,6 +28,7 @@ def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
     return Turn(
         messages=tuple(found for n, m in enumerate(given.messages) if (found := message(m, n))),
         assistant=agent,
+        model=chosen(given.forwarded_props),
         tools=tuple(
             client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
             for number, tool in enumerate(given.tools or ())
@@ -44,6 +45,15 @@ def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
         headers=request.passed,
         base=request.base,
         forwarded=Forwarded(given.forwarded_props if isinstance(given.forwarded_props, dict) else {}),
+    )
+
+
+def chosen(forwarded: Any) -> str | None:
+    """`forwardedProps.model`: what the page would have the answer made with."""
+    return (
+        forwarded["model"]
+        if isinstance(forwarded, dict) and isinstance(forwarded.get("model"), str)
+        else None
     )
 
 

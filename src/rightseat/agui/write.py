@@ -23,6 +23,7 @@ from rightseat.events import (
     Custom,
     Event,
     Interrupt,
+    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -183,7 +184,7 @@ class Frames:
         without its name. With calls of its own such a client posts again at once, and is asked then."""
         if not self.interrupts or event.pending or self.open:
             return []
-        return [{"type": "CUSTOM", "name": "on_interrupt", "value": interrupt(self.interrupts[0])}]
+        return [{"type": "CUSTOM", "name": "on_interrupt", "value": older(self.interrupts[0])}]
 
     def finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open:
@@ -226,12 +227,31 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return [{"type": "STATE_SNAPSHOT", "snapshot": state}]
         case StateDelta(patch):
             return [{"type": "STATE_DELTA", "delta": patch}]
+        case Nested():
+            return [nested(event)]
         case Custom(name, value):
             return [{"type": "CUSTOM", "name": name, "value": value}]
         case Artifact() | Citations() | Suggestions():
             return [{"type": "CUSTOM", "name": type(event).__name__.lower(), "value": event}]
         case _:
             return []
+
+
+def nested(item: Nested) -> dict[str, Any]:
+    """A run inside. What it says goes as CUSTOM: a client that knows no runs inside would take it for the
+    outer one's words, and post them again as such."""
+    own = {"subagentRunId": item.run}
+    match item.event:
+        case RunStarted():
+            return {"type": "SUBAGENT_STARTED", **own, "name": item.agent, "parentToolCallId": item.call}
+        case RunFinished(reason):
+            outcome = "suspended" if reason == "interrupt" else "success"
+            return {"type": "SUBAGENT_FINISHED", **own, "outcome": {"type": outcome}}
+        case RunFailed(code, message):
+            return {"type": "SUBAGENT_ERROR", **own, "message": message, "code": code}
+        case _:
+            value = {**own, "name": item.agent, "event": item.event}
+            return {"type": "CUSTOM", "name": "subagent", "value": value}
 
 
 def reason(item: Interrupt) -> str:
@@ -247,7 +267,16 @@ def interrupt(item: Interrupt) -> dict[str, Any]:
         body["toolCallId"] = item.call
     if item.expires is not None:
         body["expiresAt"] = datetime.fromtimestamp(item.expires, UTC).isoformat()
+    if item.value is not None:
+        body["metadata"] = {"value": item.value}
     return body
+
+
+def older(item: Interrupt) -> Any:
+    """As clients show it that read no outcome: what an agent asked with, for pages that were made for it."""
+    if not isinstance(item.value, dict):
+        return interrupt(item) if item.value is None else item.value
+    return {**interrupt(item), **item.value, "id": item.id, "reason": reason(item)}
 
 
 def spoken(message: Message, otherwise: str) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""Logging for people (console) and for machines (one JSON object per line), always to stderr."""
+"""Logging for people (console) and for machines (one JSON object per line), always to stderr.
+
+Every line of a request has its id, and the thread and the run that it is of. In production an exception of
+somebody else's code is told without its words, and so is what their servers say: what a person asked may
+stand in them.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,94 @@ import json
 import logging
 import re
 import sys
+import traceback
 from datetime import UTC, datetime
+from typing import Any
 
 from rightseat.door import REQUEST
+from rightseat.incident import working_on
 from rightseat.secret import mask
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-class Console(logging.Formatter):
+LONGEST_ID = 64
+# Those who log, at debug, what a server of somebody else said: their last value is in its words.
+FOREIGN = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
+
+
+class Traced(logging.Formatter):
+    def __init__(self, *, words: bool = True) -> None:
+        super().__init__()
+        self.words = words
+
+    def formatException(self, ei: Any) -> str:
+        return super().formatException(ei) if self.words else wordless(ei[1])
+
+    def message(self, record: logging.LogRecord) -> str:
+        args = record.args
+        if self.words or record.levelno > logging.DEBUG or not record.name.startswith(FOREIGN):
+            return record.getMessage()
+        if not isinstance(args, tuple) or not args or not isinstance(args[-1], str | bytes | BaseException):
+            return record.getMessage()
+        return record.msg % (*args[:-1], f"{len(str(args[-1]))} characters, not logged in production")
+
+
+def wordless(error: BaseException | None) -> str:
+    """Where it happened and what kind of error it is, and of its causes the same."""
+    lines: list[str] = []
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = traceback.format_list(traceback.extract_tb(error.__traceback__))
+        told = f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
+        lines = ["Traceback (most recent call last):\n", *frames, told, *(["\n\n"] if lines else []), *lines]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "".join(lines)
+
+
+def plain(text: str) -> str:
+    """A client's line break must not write a log line of its own."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+class Console(Traced):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        # A client's line break must not write a log line of its own; ours, in tracebacks, stay.
-        message = _CONTROL.sub(lambda found: repr(found[0])[1:-1], record.getMessage())
-        request = f" [{REQUEST.get()}]" if REQUEST.get() else ""
+        # Of the message only: our own line breaks, in tracebacks, stay.
+        message = plain(self.message(record))
+        # A run may be called as its request is.
+        known = dict.fromkeys((REQUEST.get(), *working_on()))
+        ids = " ".join(plain(id[:LONGEST_ID]) for id in known if id)
+        request = f" [{ids}]" if ids else ""
         line = f"{time} {record.levelname.lower():<7} {record.name}{request} {message}"
         # Masked last: a secret may also stand in somebody's traceback.
         return mask(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(Traced):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": self.message(record),
         }
         if request := REQUEST.get():
             line["request_id"] = request
+        thread, run = working_on()
+        if run:
+            line |= {"thread": thread[:LONGEST_ID], "run": run[:LONGEST_ID]}
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return mask(json.dumps(line))
 
 
-def configure(kind: str, level: str) -> None:
+def configure(kind: str, level: str, *, words: bool = True) -> None:
+    """`words`: whether somebody else's exceptions are told in their own words."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if kind == "json" else Console())
+    handler.setFormatter(JsonLines(words=words) if kind == "json" else Console(words=words))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

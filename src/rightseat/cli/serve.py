@@ -28,7 +28,7 @@ def serve(
     reread = partial(load, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins))
     config = reread()
     settings = config.server
-    log.configure(settings.log, settings.log_level)
+    log.configure(settings.log, settings.log_level, words=not config.production)
     listen.protect(config)
     # Whoever waits for a download must not then hear that the port is taken.
     listen.listen(settings.host, settings.port).close()

@@ -6,35 +6,51 @@ Every check looks at the raw tables, so that one wrong key does not hide the nex
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
+from rightseat.config.guardrails import guard, guarded
 from rightseat.config.lines import Key, numbered
 from rightseat.config.problems import Problems
 from rightseat.config.settings import (
+    AgentSettings,
     AssistantSettings,
     AuthSettings,
     Config,
     DatabaseSettings,
+    HookSettings,
     LimitSettings,
+    McpSettings,
     ModelSettings,
     PluginSettings,
     ServerSettings,
     StoreSettings,
     ToolSettings,
 )
-from rightseat.errors import ConfigError
+from rightseat.config.tables import each, secret, struct, tables
 from rightseat.nearest import nearest
-from rightseat.secret import Secret, is_reference, resolve
+from rightseat.secret import Secret, is_reference
 
-S = TypeVar("S", bound=Struct)
-
-TABLES = ("server", "auth", "models", "assistants", "plugins", "databases", "tools", "limits", "store")
-OURS = ("spec", "context", "input_cost", "output_cost")
+TABLES = (
+    "server",
+    "auth",
+    "models",
+    "assistants",
+    "agents",
+    "plugins",
+    "databases",
+    "mcp",
+    "tools",
+    "limits",
+    "store",
+    "hooks",
+    "guardrails",
+)
+OURS = tuple(name for name in ModelSettings.__struct_fields__ if name != "options")
+OF_AGENTS = ("kind", "title", "description")
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
 _SECRET = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
@@ -43,24 +59,28 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
     for name in raw:
         if name not in TABLES:
             problems.unknown((name,), TABLES)
-    server = _struct(raw.get("server", {}), ServerSettings, ("server",), problems)
+    server = struct(raw.get("server", {}), ServerSettings, ("server",), problems)
     auth = _auth(raw.get("auth", {}), path.parent, problems)
-    limits = _struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
-    store = _struct(raw.get("store", {}), StoreSettings, ("store",), problems)
+    limits = struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
+    store = struct(raw.get("store", {}), StoreSettings, ("store",), problems)
+    hooks = _hooks(raw.get("hooks", {}), problems)
     tools = _tools(raw.get("tools", {}), raw, problems)
     plugins = _plugins(raw.get("plugins", []), path.parent, problems)
-    databases = {
-        name: _database(table, ("databases", name), path.parent, problems)
-        for name, table in _tables(raw, "databases", problems).items()
-    }
+    databases = each(raw, "databases", _database, path.parent, problems)
+    servers = each(raw, "mcp", _mcp, path.parent, problems)
+    guardrails = each(raw, "guardrails", guard, path.parent, problems)
+    guarded(raw, problems)
     if auth and limits:
         _owners(limits, auth, problems)
-    tables = _tables(raw, "models", problems)
-    models = {name: _model(table, ("models", name), path.parent, problems) for name, table in tables.items()}
+    named = tables(raw, "models", problems)
+    models = {name: _model(table, ("models", name), path.parent, problems) for name, table in named.items()}
+    for name, model in models.items():
+        _named(model.fallbacks if model else (), ("models", name, "fallbacks"), named, problems)
     assistants = {
-        name: _assistant(table, ("assistants", name), path.parent, tables, problems)
-        for name, table in _tables(raw, "assistants", problems).items()
+        name: _assistant(table, ("assistants", name), path.parent, named, problems)
+        for name, table in tables(raw, "assistants", problems).items()
     }
+    agents = each(raw, "agents", _agent, path.parent, problems)
     if server is None or auth is None or limits is None or store is None or tools is None or problems.found:
         return None
     return Config(
@@ -68,66 +88,21 @@ def check(raw: dict[str, Any], path: Path, problems: Problems) -> Config | None:
         auth=auth,
         limits=limits,
         store=store,
+        hooks=hooks or HookSettings(),
         models={name: model for name, model in models.items() if model},
         assistants={name: assistant for name, assistant in assistants.items() if assistant},
+        agents=agents,
         plugins=tuple(plugin for plugin in plugins if plugin),
-        databases={name: database for name, database in databases.items() if database},
+        databases=databases,
+        mcp=servers,
+        guardrails=guardrails,
         tools=tools,
         path=path,
     )
 
 
-def _tables(raw: dict[str, Any], name: str, problems: Problems) -> dict[str, Any]:
-    tables = raw.get(name, {})
-    if isinstance(tables, dict):
-        return tables
-    problems.wrong((name,), f"tables such as [{name}.NAME]", tables)
-    return {}
-
-
-def _struct(table: Any, kind: type[S], key: Key, problems: Problems) -> S | None:
-    if not isinstance(table, dict):
-        problems.wrong(key, "a table", table)
-        return None
-    before = len(problems.found)
-    fields = {f.name: f for f in msgspec.structs.fields(kind)}
-    for name, value in table.items():
-        if name in fields:
-            _value(value, fields[name].type, (*key, name), problems)
-        else:
-            problems.unknown((*key, name), fields)
-    for name, field in fields.items():
-        if field.required and name not in table:
-            problems.add(key, f"{name} is missing.")
-    return msgspec.convert(table, kind, dec_hook=_unresolved) if len(problems.found) == before else None
-
-
-def _value(value: Any, kind: Any, key: Key, problems: Problems) -> None:
-    options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    struct = next((o for o in options if isinstance(o, type) and issubclass(o, Struct)), None)
-    if struct is not None:
-        _struct(value, struct, key, problems)
-    elif get_origin(kind) is dict and isinstance(value, dict):
-        for name, item in value.items():
-            _value(item, get_args(kind)[1], (*key, name), problems)
-    elif get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            problems.wrong(key, f"one of {', '.join(get_args(kind))}", value)
-    else:
-        try:
-            msgspec.convert(value, kind, dec_hook=_unresolved)
-        except msgspec.ValidationError as error:
-            problems.invalid(key, str(error))
-
-
-def _unresolved(kind: type, value: Any) -> Secret:
-    if isinstance(value, str):
-        return Secret(value)
-    raise ValueError("Expected `str`, such as 'env:NAME'")
-
-
 def _auth(table: Any, folder: Path, problems: Problems) -> AuthSettings | None:
-    auth = _struct(table, AuthSettings, ("auth",), problems)
+    auth = struct(table, AuthSettings, ("auth",), problems)
     given = set(table) & {"proxy_header", "proxy_addresses"} if isinstance(table, dict) else set()
     if given == {"proxy_header"}:
         # A header that anyone may send proves nothing: only a known proxy's word counts.
@@ -139,14 +114,22 @@ def _auth(table: Any, folder: Path, problems: Problems) -> AuthSettings | None:
     if auth is None:
         return None
     keys = {
-        name: _secret(secret.reveal(), ("auth", "keys", name), folder, problems)
-        for name, secret in auth.keys.items()
+        name: secret(value.reveal(), ("auth", "keys", name), folder, problems)
+        for name, value in auth.keys.items()
     }
     return msgspec.structs.replace(auth, keys=keys)
 
 
+def _hooks(table: Any, problems: Problems) -> HookSettings | None:
+    hooks = struct(table, HookSettings, ("hooks",), problems)
+    for name, target in table.items() if hooks else ():
+        if isinstance(target, str) and not re.fullmatch(r"[\w.]+:[\w.]+", target):
+            problems.add(("hooks", name), f"{target!r} is not of the form module:attribute.")
+    return hooks
+
+
 def _tools(table: Any, raw: dict[str, Any], problems: Problems) -> ToolSettings | None:
-    tools = _struct(table, ToolSettings, ("tools",), problems)
+    tools = struct(table, ToolSettings, ("tools",), problems)
     models = raw.get("models", {})
     if tools and tools.embeddings and tools.embeddings not in models:
         near = nearest(tools.embeddings, models)
@@ -166,7 +149,7 @@ def _plugins(tables: Any, folder: Path, problems: Problems) -> list[PluginSettin
 
 
 def _plugin(table: Any, key: Key, folder: Path, problems: Problems) -> PluginSettings | None:
-    plugin = _struct(table, PluginSettings, key, problems)
+    plugin = struct(table, PluginSettings, key, problems)
     if plugin is None:
         return None
     found = folder / Path(plugin.path).expanduser()
@@ -176,7 +159,7 @@ def _plugin(table: Any, key: Key, folder: Path, problems: Problems) -> PluginSet
         return plugin
     secrets = {
         group: {
-            name: _secret(value.reveal(), (*key, group, name), folder, problems)
+            name: secret(value.reveal(), (*key, group, name), folder, problems)
             for name, value in getattr(plugin, group).items()
         }
         for group in ("auth", "environment")
@@ -185,14 +168,43 @@ def _plugin(table: Any, key: Key, folder: Path, problems: Problems) -> PluginSet
 
 
 def _database(table: Any, key: Key, folder: Path, problems: Problems) -> DatabaseSettings | None:
-    database = _struct(table, DatabaseSettings, key, problems)
+    database = struct(table, DatabaseSettings, key, problems)
     if database is None:
         return None
     url = database.url.reveal()
     # A file's name is no secret, nor is a server that asks for no password.
-    secret = is_reference(url) or _PASSWORD.search(url) is not None
-    resolved = _secret(url, (*key, "url"), folder, problems) if secret else database.url
+    hidden = is_reference(url) or _PASSWORD.search(url) is not None
+    resolved = secret(url, (*key, "url"), folder, problems) if hidden else database.url
     return msgspec.structs.replace(database, url=resolved)
+
+
+def _mcp(table: Any, key: Key, folder: Path, problems: Problems) -> McpSettings | None:
+    server = struct(table, McpSettings, key, problems)
+    if server is None:
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", key[-1]):
+        problems.add(key, "use letters, digits, _ and - in its name, at most 32: tools are named by it.")
+    if bool(server.command) == bool(server.url):
+        problems.add(key, "write either command, to run a program, or url, to ask a server.")
+    if server.url and not re.fullmatch(r"https?://[^\s]+", server.url):
+        problems.add((*key, "url"), "write a full address, such as https://host/mcp.")
+    for group in ("args", "env") if server.url else ("headers",):
+        if getattr(server, group):
+            problems.add((*key, group), f"it goes with {'command' if server.url else 'url'}.")
+    secrets = {
+        group: {
+            name: _plain(value.reveal(), (*key, group, name), folder, problems)
+            for name, value in getattr(server, group).items()
+        }
+        for group in ("env", "headers")
+    }
+    return msgspec.structs.replace(server, **secrets)
+
+
+def _plain(value: str, key: Key, folder: Path, problems: Problems) -> Secret:
+    """What stands there, unless it is a secret by its form or its name."""
+    found = _option(value, key, folder, problems)
+    return found if isinstance(found, Secret) else Secret(value)
 
 
 def _owners(limits: LimitSettings, auth: AuthSettings, problems: Problems) -> None:
@@ -202,14 +214,6 @@ def _owners(limits: LimitSettings, auth: AuthSettings, problems: Problems) -> No
             near = nearest(name, auth.keys)
             hint = f"Did you mean {near}?" if near else 'Others than keys are named in full: "jwt:SUBJECT".'
             problems.add(("limits", "owners", name), f"there is no key of that name in [auth.keys]. {hint}")
-
-
-def _secret(reference: str, key: Key, folder: Path, problems: Problems) -> Secret:
-    try:
-        return resolve(reference, ".".join(key), folder=folder)
-    except ConfigError as error:
-        problems.say(key, error.message)
-        return Secret("")
 
 
 def _model(table: Any, key: Key, folder: Path, problems: Problems) -> ModelSettings | None:
@@ -225,29 +229,41 @@ def _model(table: Any, key: Key, folder: Path, problems: Problems) -> ModelSetti
     if "spec" not in ours:
         problems.add(key, 'spec is missing. Write for example spec = "openai:gpt-4o", or spec = "local".')
         return None
-    model = _struct(ours, ModelSettings, key, problems)
+    model = struct(ours, ModelSettings, key, problems)
     return msgspec.structs.replace(model, options=options) if model else None
+
+
+def _agent(table: Any, key: Key, folder: Path, problems: Problems) -> AgentSettings | None:
+    if not isinstance(table, dict):
+        problems.wrong(key, "a table", table)
+        return None
+    ours = {name: table[name] for name in OF_AGENTS if name in table}
+    options = {
+        name: _option(value, (*key, name), folder, problems)
+        for name, value in table.items()
+        if name not in ours
+    }
+    agent = struct(ours, AgentSettings, key, problems)
+    return msgspec.structs.replace(agent, options=options) if agent else None
 
 
 def _option(value: Any, key: Key, folder: Path, problems: Problems) -> Any:
     if isinstance(value, dict):
         return {name: _option(item, (*key, name), folder, problems) for name, item in value.items()}
     if isinstance(value, str) and (is_reference(value) or _SECRET.search(key[-1])):
-        return _secret(value, key, folder, problems)
+        return secret(value, key, folder, problems)
     return value
 
 
 def _assistant(
     table: Any, key: Key, folder: Path, models: dict[str, Any], problems: Problems
 ) -> AssistantSettings | None:
-    assistant = _struct(table, AssistantSettings, key, problems)
+    assistant = struct(table, AssistantSettings, key, problems)
     if not isinstance(table, dict):
         return None
     name = table.get("model")
-    if isinstance(name, str) and name not in models and not _is_spec(name):
-        near = nearest(name, (*models, "local"))
-        hint = f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
-        problems.add((*key, "model"), f"there is no model {name!r}. {hint}")
+    _named((name,) if isinstance(name, str) else (), (*key, "model"), models, problems)
+    _named(assistant.models if assistant else (), (*key, "models"), models, problems)
     tools = table.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, str) and not re.fullmatch(r"[\w.]+:[\w.]+", tool):
@@ -256,9 +272,19 @@ def _assistant(
     return msgspec.structs.replace(assistant, system=system) if assistant else None
 
 
+def _named(names: Iterable[str], key: Key, models: dict[str, Any], problems: Problems) -> None:
+    for name in names:
+        if name not in models and not _is_spec(name):
+            near = nearest(name, (*models, "local"))
+            hint = (
+                f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
+            )
+            problems.add(key, f"there is no model {name!r}. {hint}")
+
+
 def _is_spec(name: str) -> bool:
     """Whether it may be one; whether there is such a model is seen when it is made."""
-    return ":" in name or name == "local" or name.lower().endswith(".gguf")
+    return ":" in name or name in ("local", "empty") or name.lower().endswith(".gguf")
 
 
 def _system(table: dict[str, Any], key: Key, folder: Path, problems: Problems) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from rightseat.config.guardrails import GuardSettings
 from rightseat.forwarding import ALLOWED
 from rightseat.limits import DocumentLimits
 from rightseat.secret import Secret
@@ -63,8 +64,13 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     forward_headers: tuple[str, ...] = ALLOWED
     """Headers of a client's that agents and tools may see, `x-*` for all that begin so. Of such a family what
     proxies and platforms add is left out, and a key of this server always is."""
+    mcp_allow: tuple[str, ...] = ()
+    """Addresses of MCP servers that a request may name itself, as CopilotKit's `mcpServers` do."""
     trace_content: bool = False
     """Whether OpenTelemetry spans hold what was said, beside names and numbers."""
+    environment: Literal["auto", "production", "development"] = "auto"
+    """In production other code's exceptions are logged without their words, and hooks get no stack; `auto` is
+    production where [auth] is set."""
 
 
 class JwtSettings(Struct, frozen=True, kw_only=True):
@@ -94,7 +100,7 @@ class AuthSettings(Struct, frozen=True, kw_only=True):
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):
-    """`spec` and `context` are ours; every other key of the table is an option that the model itself checks.
+    """What stands here is ours; every other key of the table is an option that the model itself checks.
     References among the options are resolved, and secrets are Secret."""
 
     spec: str
@@ -105,12 +111,22 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     """What a million input tokens cost, in the unit of spend_per_day."""
     output_cost: Amount | None = None
     """What a million output tokens cost."""
+    fallbacks: tuple[str, ...] = ()
+    """Other models, by name or spec, asked in turn when this one is down before it has said anything."""
+    requests_per_minute: Amount = 0
+    """How often it is asked in a minute, by all together; 0 is no limit."""
+    concurrent: Number = 0
+    """Its answers at the same time, to all together; 0 is no limit."""
+    answer_tokens: Number = 0
+    """Tokens of one answer at most, whatever a client asks for; 0 is no limit."""
     options: dict[str, Any] = {}
 
 
 class AssistantSettings(Struct, frozen=True, kw_only=True):
     model: str = ""
     """A name of [models] or a spec; without one, the default model."""
+    models: tuple[str, ...] = ()
+    """Names of [models] or specs that a client may choose among; what it names must then be one of them."""
     system: str = ""
     """The assistant's instructions."""
     system_file: str = ""
@@ -125,10 +141,29 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """The URL of its picture."""
     plugins: tuple[str, ...] | None = None
     """The plugins that it may use, by id; without the key all, and with [] none."""
+    agents: tuple[str, ...] = ()
+    """Whom it may hand requests over to, by name: agents, flows as PLUGIN/FLOW, other assistants."""
+    mcp: tuple[str, ...] | None = None
+    """The servers of [mcp] that it may use; without the key all, and with [] none."""
+    guardrails: str = ""
+    """A name of [guardrails]; without one, those of `default` hold."""
     rounds: Count = 10
     """How often the model may be asked within one turn."""
     tool_timeout: Seconds = 60
     """Seconds that one tool call may take."""
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    """`kind`, `title` and `description` are ours; every other key of the table is an option that this kind of
+    agent itself checks. References among the options are resolved, and secrets are Secret."""
+
+    kind: str
+    """How it is spoken to: `langgraph`, `copilotkit`, `agui` or `crewai`."""
+    title: str = ""
+    """The name that people see."""
+    description: str = ""
+    """What it is for, in a sentence: people read it, and assistants that may hand over to it."""
+    options: dict[str, Any] = {}
 
 
 class PluginSettings(Struct, frozen=True, kw_only=True):
@@ -163,6 +198,34 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     """For each process of a Python tool."""
     environment: dict[str, Secret] = {}
     """Variables for Python tools, by `env:NAME` or `file:PATH`: they find none of the server's own."""
+
+
+class McpSettings(Struct, frozen=True, kw_only=True):
+    """One MCP server whose tools assistants may use: a program that is started here, or an address."""
+
+    command: str = ""
+    """The program to run. It finds PATH, HOME and the language in its environment, and `env`."""
+    args: tuple[str, ...] = ()
+    """Its arguments."""
+    env: dict[str, Secret] = {}
+    """Variables for it; a secret as `env:NAME` or `file:PATH`."""
+    url: str = ""
+    """The address of a server that speaks streamable HTTP, instead of `command`."""
+    headers: dict[str, Secret] = {}
+    """Headers for `url`; a secret, such as Authorization, as `env:NAME` or `file:PATH`."""
+    older: bool = False
+    """Speak the protocol of before 2026-07-28 with it: some servers can ask their user only so."""
+    tools: tuple[str, ...] | None = None
+    """Of its tools only these; without the key all."""
+    confirm: Literal["dangerous", "writes", "all", "never"] = "dangerous"
+    """Which calls a person must agree to first: those that the server calls destructive, those that it does
+    not call read-only, all or none."""
+    timeout: Seconds = 60
+    """Seconds for one call."""
+    start: Seconds = 30
+    """Seconds to connect."""
+    refresh: Seconds = 300
+    """Seconds after which its list of tools is fetched again, if it does not tell of changes."""
 
 
 class ToolSettings(Struct, frozen=True, kw_only=True):
@@ -224,6 +287,19 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     """Other limits for one owner: a key's name, or in full such as "jwt:SUBJECT" or "proxy:NAME"."""
 
 
+class HookSettings(Struct, frozen=True, kw_only=True):
+    """The operator's own code around each run: `module:attribute` each, plain or async."""
+
+    on_before_request: str = ""
+    """May refuse a request, or give it headers and properties. The run waits for it."""
+    on_after_request: str = ""
+    """Is given what was asked and answered."""
+    on_error: str = ""
+    """Is given each run that failed."""
+    timeout: Seconds = 5
+    """Seconds for each call of one."""
+
+
 class StoreSettings(Struct, frozen=True, kw_only=True):
     kind: str = "sqlite"
     """Where threads, open questions and tools' results are kept: `sqlite` in a file, `memory` for as long as
@@ -250,11 +326,15 @@ class Config(Struct, frozen=True, kw_only=True):
     auth: AuthSettings = field(default_factory=AuthSettings)
     models: dict[str, ModelSettings] = {}
     assistants: dict[str, AssistantSettings] = {}
+    agents: dict[str, AgentSettings] = {}
     plugins: tuple[PluginSettings, ...] = ()
     databases: dict[str, DatabaseSettings] = {}
+    mcp: dict[str, McpSettings] = {}
     tools: ToolSettings = field(default_factory=ToolSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
+    guardrails: dict[str, GuardSettings] = {}
     path: Path | None = None
     model: str = ""
     """The default assistant's model where the command line or RIGHTSEAT_MODEL names one."""
@@ -264,6 +344,11 @@ class Config(Struct, frozen=True, kw_only=True):
     """Options of the default model that the command line gives: it must then be a local one."""
     without_local: str = ""
     """Why the embedded model cannot be had, and what to do: then a script answers where nothing is set."""
+
+    @property
+    def production(self) -> bool:
+        told = self.server.environment
+        return self.auth.required if told == "auto" else told == "production"
 
     @property
     def folder(self) -> Path:

@@ -25,6 +25,10 @@ EXTRAS = {
     "duckdb": "databases of DuckDB",
     "postgres": "databases of PostgreSQL",
     "mysql": "databases of MySQL and MariaDB",
+    "mcp": "tools of MCP servers, [mcp]",
+    "anthropic": "models anthropic:NAME",
+    "google": "models google:NAME",
+    "langchain": "models langchain:MODULE:NAME",
 }
 # By which module an extra is known to be there.
 MODULES = {
@@ -33,6 +37,10 @@ MODULES = {
     "duckdb": ("duckdb",),
     "postgres": ("psycopg",),
     "mysql": ("pymysql",),
+    "mcp": ("mcp",),
+    "anthropic": ("anthropic",),
+    "google": ("google.genai",),
+    "langchain": ("langchain_core",),
 }
 
 
@@ -47,7 +55,7 @@ def python(version: tuple[int, ...] = sys.version_info[:3]) -> Line:
 def extras(config: Config | None) -> Iterator[Line]:
     needed = set(wanted(config)) if config else set()
     for name, use in EXTRAS.items():
-        missing = [module for module in MODULES[name] if importlib.util.find_spec(module) is None]
+        missing = [module for module in MODULES[name] if not _there(module)]
         fix = f"pip install 'rightseat[{name}]'"
         if not missing:
             yield good(f"extra {name}", use)
@@ -57,10 +65,21 @@ def extras(config: Config | None) -> Iterator[Line]:
             yield skipped(f"extra {name}", f"not installed, not needed here: {use}", fix)
 
 
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The folder that it would lie in is not there either.
+        return False
+
+
 def wanted(config: Config) -> Iterator[str]:
     """The extras without which what the file says cannot work."""
     if config.auth.jwt:
         yield "jwt"
+    if config.mcp or config.server.mcp_allow:
+        yield "mcp"
+    yield from (settings.spec.partition(":")[0] for settings in config.models.values())
     for settings in config.databases.values():
         yield "sql"
         kind = settings.url.reveal().partition(":")[0].partition("+")[0]

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 
+from msgspec.structs import replace
+
 from rightseat.errors import RightseatError
 from rightseat.events import CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.fragments import Fragment, Used
@@ -87,6 +89,9 @@ class Counted(Around):
                     if type(fragment) is Used:
                         meters.tokens.add(name, "input", by=fragment.usage.input)
                         meters.tokens.add(name, "output", by=fragment.usage.output)
+                        if cost := self.source.price(fragment.usage):
+                            meters.cost.add(name, by=cost)
+                            fragment = Used(replace(fragment.usage, cost=cost))
                     yield fragment
             outcome = "ok"
         except RightseatError as error:

@@ -163,7 +163,7 @@ def finder(shelf: Shelf, tools: dict[str, Tool], among: set[int] | None) -> Tool
         ]
         yield Result({"tools": told} if told else {"tools": [], "note": "Nothing fits. Try other words."})
 
-    return Tool(FIND, ABOUT, QUERY, call)
+    return Tool(FIND, ABOUT, QUERY, call, effect="reads")
 
 
 def searched(messages: Iterable[Message]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from rightseat.config.settings import Config
-from rightseat.registry.build import choose
+from rightseat.registry.choice import choose
 from rightseat.registry.names import LOCAL
 
 ENGINE = "xllamacpp"
@@ -21,9 +21,10 @@ def wanted(config: Config, env: Mapping[str, str] | None = None) -> bool:
 
 def named(config: Config) -> bool:
     """Whether somebody asked for it by name: then nothing else may answer in its place."""
-    assistants = (assistant.model for assistant in config.assistants.values())
-    specs = (settings.spec for settings in config.models.values())
-    return LOCAL in (config.model, *assistants, *specs) or bool(config.flags)
+    assistants = config.assistants.values()
+    answering = (name for assistant in assistants for name in (assistant.model, *assistant.models))
+    specs = (name for one in config.models.values() for name in (one.spec, *one.fallbacks))
+    return LOCAL in (config.model, *answering, *specs) or bool(config.flags)
 
 
 def without_engine() -> str:

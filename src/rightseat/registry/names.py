@@ -18,19 +18,31 @@ from rightseat.prompt import Model
 from rightseat.secret import Secret
 
 LOCAL = "local"
+EMPTY = "empty"
 
 BUILTIN: dict[str, dict[str, str]] = {
     "models": {
         "local": "rightseat.models.llamacpp.options:local",
         "llama-server": "rightseat.models.llamacpp.options:attached",
         "openai": "rightseat.models.openai:model",
+        "anthropic": "rightseat.models.anthropic:model",
+        "google": "rightseat.models.google:model",
+        "langchain": "rightseat.models.langchain:model",
         "scripted": "rightseat.models.scripted:model",
+        "empty": "rightseat.models.empty:model",
     },
     "doors": {
         "openai": "rightseat.doors.openai:door",
         "agui": "rightseat.doors.agui:door",
         "openbb": "rightseat.doors.openbb:door",
         "copilotkit": "rightseat.doors.copilotkit:door",
+        "mcp": "rightseat.doors.mcp:door",
+    },
+    "agents": {
+        "langgraph": "rightseat.agents.langgraph:langgraph",
+        "copilotkit": "rightseat.agents.copilotkit:copilotkit",
+        "agui": "rightseat.agents.agui:agui",
+        "crewai": "rightseat.agents.crewai:crewai",
     },
     "stores": {
         "memory": "rightseat.stores.memory:Memory",
@@ -107,10 +119,10 @@ def _module(name: str, target: str) -> Any:
 
 
 def parts(spec: str) -> tuple[str, str]:
-    """KIND and NAME of a model's spec. `local` needs no name, and a GGUF file needs no kind."""
+    """KIND and NAME of a model's spec. `local` and `empty` need no name, and a GGUF file needs no kind."""
     family, colon, name = spec.partition(":")
-    if spec == LOCAL:
-        return LOCAL, ""
+    if spec in (LOCAL, EMPTY):
+        return spec, ""
     # A path may have a colon of its own, but no kind before it.
     if spec.lower().endswith(".gguf") and not (colon and family in known("models")):
         return LOCAL, spec
@@ -125,14 +137,14 @@ def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
         raise ConfigError(
             f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local.{hint}"
         )
-    made: Model = find("models", family)(name, _revealed(dict(options or {})))
+    made: Model = find("models", family)(name, revealed(dict(options or {})))
     return made
 
 
-def _revealed(value: Any) -> Any:
+def revealed(value: Any) -> Any:
     """Options as the model takes them: this is where a secret leaves its wrapper."""
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, dict):
-        return {name: _revealed(item) for name, item in value.items()}
+        return {name: revealed(item) for name, item in value.items()}
     return value

@@ -58,6 +58,12 @@ class Tell:
     def resolve(self, name: str | None) -> str | None:
         return None
 
+    def picked(self, name: str | None) -> str | None:
+        return None
+
+    def offered(self, name: str | None) -> tuple[str, ...]:
+        return ()
+
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
         for event in self.events:
             yield event

@@ -192,7 +192,8 @@ async def test_a_run_that_cannot_begin(document: str, more: Any, code: str, word
     assert error["path"] == ["generateCopilotResponse"]
     assert words in error["message"]
     more = error["extensions"]
-    assert (more["code"], more["visibility"], more["severity"]) == (code, "banner", "critical")
+    severity = "critical" if code == "AGENT_NOT_FOUND" else "warning"
+    assert (more["code"], more["visibility"], more["severity"]) == (code, "banner", severity)
     assert more["originalError"]["message"] == error["message"]
 
 

@@ -176,7 +176,7 @@ async def test_context_is_said_once() -> None:
 )
 async def test_every_kind_of_request(document: str, kind: str | None) -> None:
     """CopilotTask, suggestions and the textarea ask in their own name, and are answered alike."""
-    cloud = {"guardrails": {"inputValidationRules": {"allowList": ["a"], "denyList": []}}}
+    cloud = {"guardrails": {"inputValidationRules": {"allowList": [], "denyList": ["a"]}}}
     more = {"openaiAssistantAPI": {"runId": "r", "threadId": "t"}}
     await asked(data(metadata={"requestType": kind}, cloud=cloud, extensions=more), document)
 

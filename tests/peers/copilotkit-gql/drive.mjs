@@ -281,6 +281,12 @@ const CASES = {
     talk.more = { forwardedParameters: { model: "mirror" } };
     return talk.say('\r\n---\r\n\r\n"\u2028\\ --- {"hasNext":false}');
   },
+  guarded: async (talk) => {
+    const rules = { allowList: ["hello", "poker"], denyList: ["poker"] };
+    talk.more = { cloud: { guardrails: { inputValidationRules: rules } } };
+    await talk.say("a game of Poker?");
+    await talk.say("hello");
+  },
   kinds,
   agents,
   reload,

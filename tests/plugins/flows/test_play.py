@@ -57,7 +57,7 @@ async def test_each_step_is_told_with_input_output_progress_and_tokens() -> None
     assert [one["progress"] for one in told] == ["1/2", "1/2", "2/2", "2/2"]
     assert told[0]["input"] == {}
     assert told[1]["output"] == {"hosts": [1]}
-    assert told[3]["usage"] == {"input": 7, "output": 3, "cached": 0}
+    assert told[3]["usage"] == {"input": 7, "output": 3, "cached": 0, "cost": 0.0}
     assert play.events[-1] == RunFinished("stop", Usage(7, 3))
 
 

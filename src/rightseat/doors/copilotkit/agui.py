@@ -68,7 +68,7 @@ def info(request: Request, host: Host) -> Reply:
 
 
 def about(name: str, host: Host) -> str:
-    described = host.assistants.get(name)
+    described = host.described(name)
     return described.description or described.title if described else ""
 
 

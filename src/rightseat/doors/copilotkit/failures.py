@@ -6,46 +6,76 @@ from typing import Any
 
 import msgspec
 
+from rightseat import errors
 from rightseat.agui.write import TITLES, title
 from rightseat.door import retry_header, whole
-from rightseat.errors import CallerError, NotFound, RightseatError
+from rightseat.errors import CallerError, RightseatError
 from rightseat.events import RunFailed
+from rightseat.incident import ARRIVED
 from rightseat.pump import Reply
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed
-# Ours → the client's code and the status that it has there.
-KNOWN = {
-    "unauthorized": ("AUTHENTICATION_ERROR", 401),
-    "upstream_denied": ("AUTHENTICATION_ERROR", 401),
-    "upstream_rejected": ("CONFIGURATION_ERROR", 400),
-    "config": ("CONFIGURATION_ERROR", 400),
+# The clients' codes, each with the status that it has there. Three of theirs are never ours to send:
+# VERSION_MISMATCH is found by the client, MISSING_PUBLIC_API_KEY_ERROR and UPGRADE_REQUIRED_ERROR by a cloud.
+STATUS = {
+    "NETWORK_ERROR": 503,
+    "NOT_FOUND": 404,
+    "AGENT_NOT_FOUND": 500,
+    "API_NOT_FOUND": 404,
+    "REMOTE_ENDPOINT_NOT_FOUND": 404,
+    "AUTHENTICATION_ERROR": 401,
+    "MISUSE": 400,
+    "CONFIGURATION_ERROR": 400,
+    "UNKNOWN": 500,
 }
-BY_FAULT = {
-    "caller": ("CONFIGURATION_ERROR", 400),
-    "upstream": ("NETWORK_ERROR", 503),
-    "ours": ("UNKNOWN", 500),
+# Ours → the client's: the nearest class counts.
+THEIRS: dict[type[BaseException], str] = {
+    errors.Unauthorized: "AUTHENTICATION_ERROR",
+    errors.AgentNotFound: "AGENT_NOT_FOUND",
+    errors.NotFound: "NOT_FOUND",
+    errors.MethodNotAllowed: "API_NOT_FOUND",
+    errors.GuardrailRefused: "UNKNOWN",
+    errors.RateLimited: "NETWORK_ERROR",
+    errors.TooManyRuns: "NETWORK_ERROR",
+    errors.SpendExceeded: "NETWORK_ERROR",
+    errors.CallerError: "CONFIGURATION_ERROR",
+    errors.UpstreamRejected: "CONFIGURATION_ERROR",
+    errors.UpstreamDenied: "AUTHENTICATION_ERROR",
+    errors.ContentRefused: "UNKNOWN",
+    errors.OutputGuarded: "UNKNOWN",
+    errors.DiscoveryFailed: "REMOTE_ENDPOINT_NOT_FOUND",
+    errors.UpstreamError: "NETWORK_ERROR",
+    errors.ConfigError: "CONFIGURATION_ERROR",
+    errors.Misused: "MISUSE",
+    errors.Unavailable: "NETWORK_ERROR",
+    errors.RightseatError: "UNKNOWN",
 }
-TOAST = "UNKNOWN"
+AGENTS = ("agentName", "agentId")
 
 
-def coded(error: Failure) -> tuple[str, int]:
-    if isinstance(error, NotFound) and error.param == "agentName":
-        return "AGENT_NOT_FOUND", 500
-    if error.status in (429, 503):
-        return "NETWORK_ERROR", 503
-    return KNOWN.get(error.code) or BY_FAULT[error.fault]
+def coded(error: Failure) -> str:
+    kind = errors.kind_of(error.code, error.fault)
+    code = next(THEIRS[one] for one in kind.__mro__ if one in THEIRS)
+    if code != "NOT_FOUND":
+        return code
+    if error.param in AGENTS:
+        return "AGENT_NOT_FOUND"
+    # What is refused before a run and names nothing in the request is a path that is not there.
+    return "API_NOT_FOUND" if isinstance(error, RightseatError) and error.param is None else code
 
 
 def extensions(error: Failure) -> dict[str, Any]:
-    code, status = coded(error)
+    kind = errors.kind_of(error.code, error.fault)
+    code = coded(error)
+    base = getattr(ARRIVED.get(), "base", "")
     return {
         "name": "CopilotError",
-        "statusCode": status,
+        "statusCode": STATUS[code],
         "code": code,
-        "visibility": "toast" if code == TOAST else "banner",
-        "severity": "critical",
-        "troubleshootingUrl": None,
+        "visibility": kind.visibility,
+        "severity": kind.severity,
+        "troubleshootingUrl": f"{base}{kind.link()}" if base and error.code == kind.code else None,
         "originalErrorType": error.code,
         "originalError": {"message": error.message},
     }
@@ -77,9 +107,9 @@ def refuse(error: RightseatError) -> Reply:
     return whole(error.status, encode(body), *retry_header(error))
 
 
-def unfit(errors: list[dict[str, Any]]) -> dict[str, Any]:
+def unfit(found: list[dict[str, Any]]) -> dict[str, Any]:
     """A request that GraphQL refuses. As every refusal at this URL: whoever reads no `errors` finds words."""
-    return {"error": TITLES[400], "message": errors[0]["message"], "code": CallerError.code, "errors": errors}
+    return {"error": TITLES[400], "message": found[0]["message"], "code": CallerError.code, "errors": found}
 
 
 def refuse_graphql(error: RightseatError) -> Reply:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from rightseat.agent import Guest
 from rightseat.door import Host, Request, client_spec, pinned
 from rightseat.doors.copilotkit.history import conversation
 from rightseat.doors.copilotkit.wire import Action, AgentState, Data, MetaEvent, Parameters
-from rightseat.errors import CallerError, NotFound
+from rightseat.errors import AgentNotFound, CallerError
 from rightseat.history import tail_results
 from rightseat.prompt import Settings, ToolChoice, ToolSpec
-from rightseat.turn import Answer, Context, Forwarded, Turn
+from rightseat.turn import Answer, Context, Forwarded, Topics, Turn
 
-log = logging.getLogger(__name__)
 DEFAULT = "default"
-GUARDRAILS = "a client asks for CopilotKit Cloud's guardrails, which are not checked here"
+MAX_TOPICS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +44,24 @@ class Asked:
 
 def read(data: Data, properties: dict[str, Any] | None, request: Request, host: Host) -> Asked:
     messages = conversation(data.messages)
-    answers = tuple(answer for event in data.meta_events or () if (answer := answered(event)))
+    session = data.agent_session
+    # A remote agent's question may be a bare text, without room for an id: then it is the one that waits.
+    remote = session is not None and isinstance(host.described(session.agent_name), Guest)
+    told = (answered(event, otherwise="" if remote else None) for event in data.meta_events or ())
+    answers = tuple(answer for answer in told if answer)
     if not messages and not answers:
         raise CallerError("data.messages: there is nothing to answer.", param="data.messages")
-    if data.cloud and data.cloud.guardrails:
-        log.warning(GUARDRAILS)
     given = data.forwarded_parameters or Parameters()
-    session = data.agent_session
     if session is not None and session.agent_name not in host.responders:
         raise no_agent(session.agent_name, host)
-    name = session.agent_name if session else host.resolve(given.model)
+    name, model = asked_for(session.agent_name if session else None, given.model, properties, host)
     agent = name or next((known for known in host.responders if known == DEFAULT), None) or first(host)
     offered = tools(data.frontend.actions, remote=session is not None)
     spoken = any(message.role in ("system", "developer") for message in messages)
     turn = Turn(
         messages=messages,
         assistant=agent,
+        model=model,
         tools=offered,
         tool_choice=choice(given, offered),
         plugins=pinned(request),
@@ -76,20 +77,34 @@ def read(data: Data, properties: dict[str, Any] | None, request: Request, host: 
         headers=request.passed,
         shows_artifacts=False,
         base=request.base,
-        forwarded=Forwarded(properties or {}, extensions(data), config(data, agent)),
+        topics=topics(data),
+        forwarded=Forwarded(
+            properties or {}, extensions(data), config(data, agent), (session and session.node_name) or ""
+        ),
         # What a page asks for beside the chat belongs to no conversation.
-        keep="asked" if data.metadata.request_type in (None, "Chat") else "never",
+        keep="asked" if chat(data) else "never",
     )
     return Asked(turn, data.run_id, agent, session is not None)
+
+
+def asked_for(
+    agent: str | None, model: str | None, properties: dict[str, Any] | None, host: Host
+) -> tuple[str | None, str | None]:
+    """Who should answer, and with which model: one that may be chosen, else an assistant of that name."""
+    wanted = model or (properties or {}).get("model")
+    wanted = wanted if isinstance(wanted, str) else None
+    if agent is not None or wanted in host.offered(None):
+        return agent, wanted
+    return host.resolve(model), host.picked(model)
 
 
 def first(host: Host) -> str:
     return next(iter(host.responders), DEFAULT)
 
 
-def no_agent(name: str, host: Host) -> NotFound:
+def no_agent(name: str, host: Host) -> AgentNotFound:
     known = ", ".join(host.responders)
-    return NotFound(f"Agent {name[:64]!r} was not found. Those that exist: {known}", param="agentName")
+    return AgentNotFound(f"Agent {name[:64]!r} was not found. Those that exist: {known}", param="agentName")
 
 
 def tools(actions: list[Action], *, remote: bool) -> tuple[ToolSpec, ...]:
@@ -145,6 +160,24 @@ def settings(given: Parameters) -> Settings:
     )
 
 
+def chat(data: Data) -> bool:
+    """Whether a person asks: a page also asks for suggestions and the like, in words of its own."""
+    return data.metadata.request_type in (None, "Chat")
+
+
+def topics(data: Data) -> Topics:
+    """What the page wants its user to be kept to."""
+    if data.cloud is None or data.cloud.guardrails is None or not chat(data):
+        return Topics()
+    rules = data.cloud.guardrails.input_validation_rules
+    found = Topics(tuple(rules.allow_list or ()), tuple(rules.deny_list or ()))
+    # Every word of them is looked for in every message.
+    if sum(map(len, (*found.allow, *found.deny))) > MAX_TOPICS:
+        place = "data.cloud.guardrails.inputValidationRules"
+        raise CallerError(f"{place}: more than {MAX_TOPICS} characters of topics.", param=place)
+    return found
+
+
 def state(data: Data, agent: str) -> Any:
     """The state that the page has of the agent; what is no JSON is no state."""
     found = known(data, agent)
@@ -176,12 +209,15 @@ def decoded(text: str) -> Any:
         return None
 
 
-def answered(event: MetaEvent) -> Answer | None:
-    """A person's answer. The client gives our question back as it was, and in it the id."""
+def answered(event: MetaEvent, otherwise: str | None = None) -> Answer | None:
+    """A person's answer. The client gives our question back as it was, and in it the id; `otherwise` is that
+    of a question without one."""
     asked = decoded(event.value)
-    if event.response is None or not isinstance(asked, dict) or not isinstance(asked.get("id"), str):
+    asked = asked if isinstance(asked, dict) else {}
+    id = asked["id"] if isinstance(asked.get("id"), str) else otherwise
+    if event.response is None or id is None:
         return None
-    answer = Answer(asked["id"], text=event.response)
+    answer = Answer(id, text=event.response)
     if asked.get("kind") == "ask":
         return answer
     value = decoded(event.response)

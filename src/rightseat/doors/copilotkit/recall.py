@@ -33,14 +33,20 @@ async def entries(owner: Owner, thread: str, host: Host) -> list[Entry]:
 
 async def recalled(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
     """LoadAgentStateResponse. Where the agent was never asked, there is no such thread for it."""
+    if (remembered := await host.recall(agent, owner, thread)) is not None:
+        return told_of(thread, remembered.state, [Posted(messages=remembered.messages)])
     about = await host.threads.journal.find(owner, thread)
     told = await entries(owner, thread, host) if about else []
     mine = list(by(agent, told, about.assistant if about else ""))
+    return told_of(thread, state_of(mine), told if mine else [], exists=bool(mine))
+
+
+def told_of(thread: str, state: Any, told: list[Entry], *, exists: bool = True) -> dict[str, Any]:
     return {
         "threadId": thread,
-        "threadExists": bool(mine),
-        "state": encode(state_of(mine) or {}).decode(),
-        "messages": encode(list(shown(told)) if mine else []).decode(),
+        "threadExists": exists,
+        "state": encode(state or {}).decode(),
+        "messages": encode(list(shown(told))).decode(),
     }
 
 

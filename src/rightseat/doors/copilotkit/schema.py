@@ -61,7 +61,7 @@ def available_agents(_: Any, info: GraphQLResolveInfo[Room]) -> Any:
     host = info.context.host
     found = []
     for name in host.responders:
-        about = host.assistants.get(name)
+        about = host.described(name)
         words = (about.description or about.title) if about else ""
         found.append({"id": name, "name": name, "description": words})
     return {"agents": found}

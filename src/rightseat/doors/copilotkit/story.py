@@ -16,6 +16,7 @@ import msgspec
 from rightseat.doors.copilotkit.failures import details
 from rightseat.doors.copilotkit.read import Asked, decoded
 from rightseat.doors.copilotkit.states import AgentStates
+from rightseat.errors import GuardrailRefused, OutputGuarded
 from rightseat.events import (
     CallArgs,
     CallEnd,
@@ -48,6 +49,7 @@ FAILED: Status = {
     "reason": "Error streaming message content",
 }
 DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success"}
+GUARDED = (GuardrailRefused.code, OutputGuarded.code)
 CUT = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
 # What the peer's runtime calls these.
 CODES = {
@@ -236,11 +238,14 @@ class Story:
 
 
 def failed(error: RunFailed) -> Status:
+    guarded = error.code in GUARDED
+    # Which the clients show in place of an answer.
+    reason = {"guardrailsReason": error.message} if guarded else {}
     return {
         "__typename": "FailedResponseStatus",
         "code": "Failed",
-        "reason": "UNKNOWN_ERROR",
-        "details": details(error),
+        "reason": "GUARDRAILS_VALIDATION_FAILED" if guarded else "UNKNOWN_ERROR",
+        "details": {**reason, **details(error)},
     }
 
 
@@ -257,15 +262,17 @@ def encoded(event: CallResult) -> str:
 
 
 def question(event: Interrupt) -> dict[str, Any]:
-    """The client gives `value` back with the answer, so the id is in it."""
-    value: dict[str, Any] = {"id": event.id, "kind": event.kind, "message": event.message}
-    value["schema"] = event.schema
+    """The client gives `value` back with the answer, so the id is in it; but an agent's page is made for what
+    its agent asks with, and a bare text has no room for one."""
+    value: dict[str, Any] = {"message": event.message, "schema": event.schema}
     if event.call is not None:
         value["call"] = event.call
+    asked = event.value if isinstance(event.value, dict) else {}
+    value |= {**asked, "id": event.id, "kind": event.kind}
     return {
         "__typename": "LangGraphInterruptEvent",
         "type": "MetaEvent",
         "name": "LangGraphInterruptEvent",
-        "value": encode(value).decode(),
+        "value": event.value if isinstance(event.value, str) else encode(value).decode(),
         "response": None,
     }

@@ -17,7 +17,7 @@ TITLE = 40
 
 def prepared(turn: Turn, host: Host) -> AsyncIterator[Event] | None:
     """The assistant's own questions, where nothing has been said yet; later the model makes better ones."""
-    about = host.assistants.get(turn.assistant or "")
+    about = host.described(turn.assistant or "")
     questions = about.suggestions if about else ()
     asked = [message for message in turn.messages if message.role == "user"]
     known = any(tool.name == TOOL for tool in turn.tools)

@@ -53,6 +53,7 @@ def read(request: Request, host: Host) -> Asked:
     turn = Turn(
         messages=tuple(message(m, number) for number, m in enumerate(asked.messages)),
         assistant=host.resolve(asked.model),
+        model=host.picked(asked.model),
         tools=tools,
         tool_choice=choice(asked.tool_choice, tools),
         plugins=tuple(asked.plugins or ()) or pinned(request),
@@ -97,6 +98,7 @@ def read_completion(request: Request, host: Host) -> Asked:
             messages=(said("user", prompt if isinstance(prompt, str) else ""),),
             raw=raw(asked, prompt) if as_it_is else None,
             assistant=name,
+            model=host.picked(asked.model),
             settings=replace(settings(asked), extra=passed),
             owner=request.owner,
             headers=request.trace,

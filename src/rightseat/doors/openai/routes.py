@@ -48,14 +48,20 @@ def card(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "rightseat"}
 
 
+def names(host: Host) -> list[str]:
+    """Whoever answers, and as ASSISTANT/MODEL what it may be made to answer with."""
+    chosen = (f"{name}/{model}" for name in host.responders for model in host.offered(name))
+    return [*host.responders, *chosen]
+
+
 def models(request: Request, host: Host) -> Reply:
-    return whole(200, encode({"object": "list", "data": [card(name) for name in host.responders]}))
+    return whole(200, encode({"object": "list", "data": [card(name) for name in names(host)]}))
 
 
 def model(request: Request, host: Host) -> Reply:
     name = request.params["model"]
-    if name not in host.responders:
-        known = ", ".join(host.responders)
+    if name not in host.responders and name not in names(host):
+        known = ", ".join(names(host))
         raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
     return whole(200, encode(card(name)))
 

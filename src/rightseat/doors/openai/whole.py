@@ -19,6 +19,8 @@ from rightseat.events import (
 
 
 class Choice(Protocol):
+    texts: io.StringIO
+
     def see(self, event: Event) -> None: ...
     def body(self, event: RunFinished) -> dict[str, Any]: ...
 

@@ -1,6 +1,7 @@
 """Events as OpenAI's completions, streamed or whole; one run for each choice.
 
-A failure before the first byte is an HTTP status; after it, a final `data:` error and no [DONE].
+A failure before the first byte is an HTTP status; after it, a final `data:` error and no [DONE]. What the
+rules of a vendor or of this server refuse is `content_filter`: an error, or the end of a text that has begun.
 """
 
 from __future__ import annotations
@@ -14,30 +15,45 @@ from rightseat.door import whole as in_one_piece
 from rightseat.doors.openai import chunks, whole
 from rightseat.doors.openai.chunks import chunk, encode
 from rightseat.doors.openai.read import Asked
-from rightseat.errors import RightseatError
+from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.events import Event, RunFailed, RunFinished, RunStarted, TextDelta, Usage
 from rightseat.pump import Head, Reply
 from rightseat.sse import COMMENT, frame
 from rightseat.streams import closing
 
 TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
+FILTERED = (ContentRefused.code, GuardrailRefused.code, OutputGuarded.code)
 Numbered = AsyncIterator[Event | tuple[int, Event]]
 
 
 def error_body(error: RunFailed | RightseatError) -> bytes:
     kind = {401: "authentication_error", 429: "rate_limit_error"}.get(error.status, TYPES[error.fault])
-    detail = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+    detail: dict[str, Any] = {
+        "message": error.message,
+        "type": kind,
+        "param": error.param,
+        "code": error.code,
+    }
+    if error.code in FILTERED:
+        detail |= {"type": TYPES["caller"], "code": "content_filter", "innererror": {"code": error.code}}
     return encode({"error": detail})
 
 
 def refuse(error: RunFailed | RightseatError) -> Reply:
-    return in_one_piece(error.status, error_body(error), *retry_header(error))
+    # Not a 5xx: clients would send again what stays refused.
+    status = 400 if error.code in FILTERED else error.status
+    return in_one_piece(status, error_body(error), *retry_header(error))
 
 
 def usage_body(usage: Usage) -> dict[str, Any]:
     total = usage.input + usage.output
-    body = {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": total}
-    return body | ({"prompt_tokens_details": {"cached_tokens": usage.cached}} if usage.cached else {})
+    body: dict[str, Any] = {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": total,
+    }
+    cached = {"prompt_tokens_details": {"cached_tokens": usage.cached}} if usage.cached else {}
+    return body | cached | ({"cost": usage.cost} if usage.cost else {})
 
 
 def heading(asked: Asked, *, streamed: bool) -> dict[str, object]:
@@ -61,6 +77,8 @@ async def stream(events: Numbered, asked: Asked) -> Reply:
             index, event = item if isinstance(item, tuple) else (0, item)
             if isinstance(event, RunStarted):
                 continue
+            if isinstance(event, RunFailed) and started and event.code in FILTERED:
+                event = RunFinished("content_filter")
             if isinstance(event, RunFailed):
                 async for part in failed(event, started):
                     yield part
@@ -96,6 +114,8 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
     async with closing(events):
         async for item in events:
             index, event = item if isinstance(item, tuple) else (0, item)
+            if isinstance(event, RunFailed) and choices[index].texts.tell() and event.code in FILTERED:
+                event = RunFinished("content_filter")
             if isinstance(event, RunFailed):
                 async for part in refuse(event):
                     yield part

@@ -36,7 +36,7 @@ def agents(host: Host, base: str) -> dict[str, Any]:
 
 def choice(name: str, host: Host) -> dict[str, Any]:
     """The plugins to choose from: what is chosen comes back in `workspace_options`."""
-    about = host.assistants.get(name)
+    about = host.described(name)
     groups = about.groups if about else {}
     if len(groups) < 2:
         return {}
@@ -66,7 +66,7 @@ def described(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]
     ids: set[str] = set()
     titles: set[str] = set()
     for name in host.responders:
-        about = host.assistants.get(name)
+        about = host.described(name)
         title = (about and about.title) or ("Rightseat" if name == "default" else name)
         entry = {
             "name": distinct(title, titles, " "),

@@ -139,7 +139,7 @@ def described(host: Host, name: str | None) -> Described | None:
     """The assistant that answers, unless it is an agent of another kind."""
     if name is None and "default" not in host.responders:
         name = next(iter(host.responders), None)
-    return host.assistants.get(name or "default")
+    return host.described(name or "default")
 
 
 def silence(messages: list[Any], about: Described | None) -> list[Said]:

@@ -19,7 +19,7 @@ from rightseat.doors.openbb.gather import finished
 from rightseat.doors.openbb.read import Asked
 from rightseat.doors.openbb.results import web
 from rightseat.doors.openbb.wire import Due
-from rightseat.errors import RightseatError
+from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.events import (
     Artifact,
     CallArgs,
@@ -46,6 +46,7 @@ encode = msgspec.json.Encoder().encode
 CHUNK = b'event: copilotMessageChunk\ndata: {"delta":'
 PARAGRAPH = "\n\n"
 MAX_DETAIL = 2000
+GUARDED = (GuardrailRefused.code, OutputGuarded.code)
 LOOP = "I have asked for this data before and got the same, so I stop here. Please ask in another way."
 GONE = "The answer needs a widget or a tool that is not there any more. Please ask again."
 UNREADABLE = "None of the messages can be read, so there is nothing to answer. Please ask again."
@@ -185,6 +186,8 @@ class Frames:
                 yield from self.send("copilotCitationCollection", {"citations": [*map(foreign, items)]})
             case Suggestions(prompts):
                 yield from self.send("copilotPromptSuggestions", {"suggestions": list(prompts)})
+            case Custom("progress", {"message": str(text)}):
+                yield from self.status(text)
             case Custom("history_cut", value):
                 yield from self.status(
                     "Older messages were left out: they do not fit the model", details=[value]
@@ -221,6 +224,10 @@ class Frames:
         yield frame(encode(data), event="copilotFunctionCall")
 
     def fail(self, code: str, message: str) -> Iterator[bytes]:
+        if code in GUARDED:
+            # Not an error of anybody's: what is not allowed is said as anything else is.
+            yield from self.sentence(message)
+            return
         # An ERROR makes the client forget the newest call and its result: right only if they were too long.
         kind = "ERROR" if code == "context_too_long" and self.asked.current else "WARNING"
         yield from self.status("The answer failed", kind, [{"code": code}])

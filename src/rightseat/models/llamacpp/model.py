@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat import lens
 from rightseat.errors import CallerError, ContextTooLong
 from rightseat.fragments import Fragment
 from rightseat.messages import Text as TextPart
@@ -200,6 +201,7 @@ class Llama:
         if self._adds_start is None:
             self._adds_start = await control.adds_start(client)
         rendered = control.without_double_start(rendered + plan.ending, known.sources.bos, self._adds_start)
+        lens.keep(self.name, rendered, plan.grammar)
         return plan, await control.prompt(rendered, client)
 
     async def _prefix(self, system: str) -> str | list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 from rightseat.events import Event
 from rightseat.plugins.http.answer import Answer, answered
@@ -11,7 +11,7 @@ from rightseat.plugins.http.api import Api
 from rightseat.plugins.http.arguments import Arguments
 from rightseat.plugins.http.asking import Progress, confirmation, file_question, missing_question
 from rightseat.plugins.http.files import Attached, attached, chosen
-from rightseat.plugins.http.gate import Gate
+from rightseat.plugins.http.gate import READING, Gate
 from rightseat.plugins.http.hidden import Hiding
 from rightseat.plugins.naming import named
 from rightseat.plugins.operation import Operation
@@ -38,9 +38,18 @@ def tools_of(plugin: Plugin, gate: Gate) -> tuple[Tool, ...]:
                 check=caller.arguments.problem,
                 timeout=gate.seconds * (gate.retries + 2) + gate.patience * gate.retries,
                 close=api.close,
+                effect=effect(operation),
+                outside=True,
+                asks=gate.asks(operation),
             )
         )
     return tuple(made)
+
+
+def effect(operation: Operation) -> Literal["reads", "writes", "dangerous"]:
+    if operation.dangerous:
+        return "dangerous"
+    return "reads" if operation.method.upper() in READING else "writes"
 
 
 class Caller:

@@ -65,6 +65,8 @@ def tools_of(plugin: Plugin, rules: Rules) -> tuple[tuple[Tool, ...], list[Probl
             check=missing.check(found.arguments),
             call=calling(child, found),
             confirm=rules.confirm or script.dangerous,
+            effect="dangerous" if script.dangerous else "writes",
+            outside=True,
             timeout=rules.seconds,
             close=child.close,
         )

@@ -16,7 +16,7 @@ import msgspec
 
 from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
 from rightseat.errors import StoreFailed
-from rightseat.events import CallArgs, ReasoningDelta, ReasoningStart, TextDelta, TextStart
+from rightseat.events import CallArgs, Nested, ReasoningDelta, ReasoningStart, TextDelta, TextStart
 from rightseat.journal import Entry, Keep, Numbered, Thread
 from rightseat.stores.sqlite.lock import Lock
 from rightseat.stores.sqlite.schema import opened
@@ -31,7 +31,7 @@ EVERY = 0.25
 # Entries that wait for a disk which takes nothing; what comes after them is not kept.
 MOST_WAITING = 20_000
 # What is written with the next words: to begin is worth no more than the words that follow.
-_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart)
+_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, Nested)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation = msgspec.json.Decoder(Continuation)
 _bound = msgspec.json.Decoder(Bound)

@@ -1,0 +1,44 @@
+"""The bench of adapters reads what it claims to read, and goes red where words are missing."""
+
+from typing import Any
+
+import pytest
+
+from bench import adapters, official
+from bench.scenarios import all_scenarios
+from bench.scenarios.adapters import sdk
+from tests.kit import answers
+from tests.kit.chunks import words
+from tests.kit.upstream import Upstream
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (adapters, official):
+        monkeypatch.setattr(module, "TOKENS", 5)
+        monkeypatch.setattr(module, "RATE", 1000)
+    monkeypatch.setattr(official, "STREAMS", 2)
+    monkeypatch.setattr(adapters, "TURN", {"say": words(5), "pace_ms": 1})
+
+
+@pytest.mark.parametrize("name", adapters.ADAPTERS)
+async def test_every_adapter_is_measured(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = adapters.wires
+        await adapters.measure(name, upstream.origin)
+    assert float(capsys.readouterr().out) > 0
+
+
+async def test_a_word_that_is_missing_is_no_figure() -> None:
+    async with Upstream() as upstream:
+        upstream.reply = answers.text(4)
+        model: Any = adapters.ADAPTERS["openai"](upstream.origin)
+        with pytest.raises(SystemExit, match="expected 5 words"):
+            await official.cost(adapters.asking(model))
+        await model.close()
+
+
+def test_the_scenario_is_found_and_langchain_has_no_sdk_of_its_own() -> None:
+    assert not all_scenarios()["adapters"].short
+    assert sdk("langchain") is None
+    assert sdk("anthropic") is not None

@@ -1,0 +1,57 @@
+"""The kit's `/responses` is the one that OpenAI's own client reads: our adapter is tested against it."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from checks.packages import InstallError
+from tests.kit.upstream import Upstream
+from tests.kit.vendors import responses
+from tests.peers.install import PLACE, install
+from tests.peers.rig import HERE
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+NAME = "openai-py"
+TURN = {"reason": "Let me think", "say": ["I ", "add."], "calls": [{"name": "add", "arguments": '{"a": 2}'}]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client() -> None:
+    try:
+        install(NAME)
+    except InstallError as error:
+        # `make test` is red all the same: it counts the clients that were driven.
+        pytest.skip(f"could not install {NAME}: {error}")
+
+
+async def read(turn: dict[str, Any]) -> dict[str, Any]:
+    async with Upstream() as upstream:
+        upstream.reply = responses.of_turn(turn)
+        line = (PLACE / NAME / "bin" / "python", HERE / NAME / "wires.py", upstream.url)
+        pipe = asyncio.subprocess.PIPE
+        child = await asyncio.create_subprocess_exec(*map(str, line), stdout=pipe, stderr=pipe)
+        out, err = await child.communicate()
+    assert child.returncode == 0, err.decode()
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+async def test_the_official_client_reads_what_the_kit_says() -> None:
+    assert await read(TURN) == {
+        "text": "I add.",
+        "refusal": "",
+        "thought": "Let me think",
+        "arguments": {"2": '{"a": 2}'},
+        "names": ["add"],
+        "kept": [responses.CIPHER],
+        "unknown": [],
+        "usage": [7, 3],
+        "end": "completed",
+    }
+
+
+async def test_and_where_it_ends() -> None:
+    cut = await read({"say": "half", "finish": "length"})
+    assert (cut["text"], cut["end"]) == ("half", "max_output_tokens")
