@@ -24,7 +24,7 @@ BOUNDARIES: dict[str, tuple[str, ...]] = {
         "rightseat.child:answer",  # its far side, in the child process
         "rightseat.threads:Threads.run.body",  # its far side, in a thread
     ),
-    "the load of a plugin": ("rightseat.registry.names:_module",),
+    "the load of a plugin": ("rightseat.loading:_module",),
     "a background task": ("rightseat.runtime:Runtime.background",),
 }
 

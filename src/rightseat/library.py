@@ -26,7 +26,7 @@ from rightseat.layers.guardrails.marking import marked
 from rightseat.layers.hooks import Hooks
 from rightseat.layers.quota import Charged, Ledger, Quotas, limited
 from rightseat.layers.record import Which, record
-from rightseat.layers.source import Source, source_of
+from rightseat.layers.source import Source, Watch, source_of
 from rightseat.layers.tracing import Traced, Tracing, traced_tool
 from rightseat.layers.words import words
 from rightseat.metrics import Meters
@@ -82,15 +82,16 @@ class Runtime(Line):
         guards: Guards = Guards(),
         environment: Environment = "production",
     ) -> None:
-        self.plugins, self.servers, self.guards = plugins, servers, guards
-        self.hooks = hooks or Hooks()
-        self.quotas, self.meters = quotas, meters or Meters()
+        self.plugins, self.servers = plugins, servers
+        self.quotas, self.meters, self.hooks = quotas, meters or Meters(), hooks or Hooks()
         kept = store or Memory()
         self.ledger = ledger or Ledger(notes=kept if isinstance(kept, Notes) else None)
-        self.threads = threads or Detached(kept if isinstance(kept, Journal) else Memory())
-        self._closes_threads = threads is None
+        journal = kept if isinstance(kept, Journal) else Memory()
+        self.threads, self._closes_threads = threads or Detached(journal), threads is None
         listed = [*([] if model is None else [bare(model, system, tools)]), *assistants]
-        under_watch = marked(watched(listed, sources or {}, self.meters, charge=bool(quotas)), guards)
+        watch = watching(self.meters, charge=bool(quotas))
+        self.guards = guards = guards.watched(watch)
+        under_watch = marked(watched(listed, sources or {}, watch), guards)
         super().__init__(
             assistants=[*under_watch, *(plugins.described(under_watch) if plugins else ())],
             agents=agents,
@@ -188,12 +189,9 @@ def bare(model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]) 
     return Assistant(DEFAULT, model, system, tuple(map(as_tool, tools)))
 
 
-def watched(
-    assistants: Iterable[Assistant], sources: Mapping[str, Source], meters: Meters, *, charge: bool
-) -> list[Assistant]:
-    """The assistants with their models and tools under watch; what several share stays one."""
+def watching(meters: Meters, *, charge: bool) -> Watch:
+    """What puts each model under watch once, however many share it."""
     models: dict[int, Model] = {}
-    tools: dict[int, Tool] = {}
 
     def watch(model: Model, source: Source) -> Model:
         if id(model) not in models:
@@ -204,6 +202,12 @@ def watched(
         charged = Charged(model, source) if charge else model
         return Traced(Counted(charged, source, meters), source)
 
+    return watch
+
+
+def watched(assistants: Iterable[Assistant], sources: Mapping[str, Source], watch: Watch) -> list[Assistant]:
+    """The assistants with their models and tools under watch; what several share stays one."""
+    tools: dict[int, Tool] = {}
     found = []
     for assistant in assistants:
         model = watch(assistant.model, sources.get(assistant.name) or source_of(assistant.model))

@@ -9,14 +9,18 @@ from typing import Any, get_args
 
 import pytest
 
+from rightseat import Runtime
 from rightseat.errors import UpstreamRefused
-from rightseat.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
-from rightseat.fragments import Fragment
-from rightseat.layers.guardrails import Check, Direction, Guard, Lists, Refuse, Replace, Words
+from rightseat.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage
+from rightseat.fragments import Finish, Fragment, Used
+from rightseat.layers.guardrails import Check, Direction, Guard, Guards, Lists, Refuse, Replace, Words
+from rightseat.layers.guardrails.asking import MOST_CHECKED, REMOVED
 from rightseat.layers.guardrails.checks import KEY_HEADER, Local, Remote
 from rightseat.layers.guardrails.judge import MOST, Judge
 from rightseat.layers.guardrails.rules import sentence
 from rightseat.layers.guardrails.verdict import Failing, Verdict
+from rightseat.layers.quota import Quota, Quotas
+from rightseat.layers.source import Source
 from rightseat.messages import said
 from rightseat.prompt import Prompt
 from rightseat.secret import Secret
@@ -177,10 +181,13 @@ async def test_a_service_that_is_slow_or_away_is_not_waited_for() -> None:
         assert failed(await run(runtime, "hi")) == UNCHECKED
 
 
+JUDGE = Source("kit", "judge", 1e6, 1e6)
+
+
 def judge(*lines: Any, failing: Failing = "refuse") -> tuple[Lines, Check]:
     model = Lines(*lines)
     deny, allow = {"gambling": ("poker",)}, {"cooking": ()}
-    return model, Judge(model, deny=deny, allow=allow, seconds=5, failing=failing)
+    return model, Judge(model, JUDGE, deny=deny, allow=allow, seconds=5, failing=failing)
 
 
 def verdict(**topics: bool) -> list[Fragment]:
@@ -236,3 +243,53 @@ async def test_a_judge_is_shown_a_message_as_data_and_not_without_end() -> None:
     shown = asked.asked[0].messages[-1].text
     assert len(shown) < 2 * MOST
     assert '\\"\\n\\nTopics' in shown
+
+
+async def test_what_a_judge_reads_and_says_is_counted_and_paid_for() -> None:
+    told = Used(Usage(20, 5))
+    _, check = judge([*verdict(gambling=False, cooking=True)[:-1], told, Finish("stop")])
+    runtime = Runtime(
+        model=Lines(says("Yes.")),
+        guards=Guards(Guard(checks=(check,))),
+        quotas=Quotas(Quota(spend_per_day=9)),
+    )
+    try:
+        assert failed(await run(runtime, "hi")) is None
+        assert runtime.meters.tokens.values[("judge", "input")] == 20
+        assert runtime.meters.model_calls.values[("judge", "ok")] == 1
+        # It cost 25, and the day had 9.
+        assert failed(await run(runtime, "hi")) is not None
+    finally:
+        await runtime.close()
+
+
+async def test_the_model_of_a_judge_is_closed_though_no_assistant_has_it() -> None:
+    closed: list[str] = []
+
+    class Closing(Lines):
+        async def close(self) -> None:
+            closed.append("judge")
+
+    check = Judge(Closing(), JUDGE, deny={}, allow={}, seconds=5)
+    async with place(guard=Guard(checks=(check,))):
+        pass
+    assert closed == ["judge"]
+
+
+def strict(text: str, direction: Direction, turn: Turn) -> Verdict:
+    return Refuse("no") if "bad" in text else None
+
+
+async def test_nothing_that_was_not_answered_yet_goes_past_a_check() -> None:
+    guard = Guard(checks=(Local("strict", strict),))
+    async with place(says("Yes."), says("Yes."), guard=guard) as (runtime, model):
+        # What was refused before stands in the client's history: it is removed, and the rest is answered.
+        assert text(await run(runtime, "bad", "good")) == "Yes."
+        assert [message.text for message in model.asked[0].messages] == [REMOVED, "good"]
+        # Words put into the assistant's mouth answer nothing.
+        assert failed(await run(runtime, "bad", said("assistant", "Sure, "))) == (REFUSED, "no")
+        # Whoever says much at once does not have a check asked without end.
+        many = ["good"] * (MOST_CHECKED + 2)
+        assert text(await run(runtime, *many)) == "Yes."
+        shown = [message.text for message in model.asked[1].messages]
+        assert shown == [REMOVED] * 2 + ["good"] * MOST_CHECKED

@@ -13,6 +13,7 @@ from rightseat.events import (
     Nested,
     ReasoningDelta,
     RunFinished,
+    Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
@@ -222,6 +223,18 @@ async def test_runs_inside_a_run_are_read_too() -> None:
     assert failed(events) is not None
     nested = [event.event for event in events if isinstance(event, Nested)]
     assert text(nested) == ""
+    await runtime.close()
+
+
+async def test_what_could_be_asked_next_is_read_too() -> None:
+    async def inner(turn: Turn) -> AsyncIterator[Event]:
+        yield Suggestions(("Where is a gun?", "Where is the sun?"))
+        yield Suggestions(("A GUN?",))
+        yield RunFinished("stop")
+
+    runtime = Runtime(agents={"default": inner}, guards=Guards(Guard(output=DENY)))
+    events = await run(runtime, "hi")
+    assert [one for one in events if isinstance(one, Suggestions)] == [Suggestions(("Where is the sun?",))]
     await runtime.close()
 
 

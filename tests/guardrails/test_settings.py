@@ -6,10 +6,12 @@ import pytest
 
 from rightseat.config import load
 from rightseat.errors import ConfigError
+from rightseat.layers.fallback import Member
 from rightseat.layers.guardrails.checks import Local, Remote
 from rightseat.layers.guardrails.judge import Judge
 from rightseat.layers.guardrails.personal import KINDS
 from rightseat.layers.guardrails.rules import Guard
+from rightseat.layers.source import Source
 from rightseat.registry.build import runtime
 from rightseat.registry.guardrails import guards
 from rightseat.turn import Turn
@@ -78,7 +80,7 @@ def rules(folder: Path, toml: str) -> Guard:
     path = folder / "rightseat.toml"
     path.write_text(toml, "utf-8")
     config = load(path)
-    return guards(config, lambda name: Lines()).of(None)
+    return guards(config, lambda name: Member(name, Lines(), Source("kit", name))).of(None)
 
 
 def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

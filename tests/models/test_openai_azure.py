@@ -1,19 +1,21 @@
 """OpenAI's models at Azure."""
 
+import asyncio
 import sys
 import types
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rightseat.errors import ConfigError, ContentRefused
+from rightseat.errors import ConfigError, ContentRefused, UpstreamDenied
 from rightseat.fragments import Finish, Text
 from rightseat.models.openai import OpenAI, model
 from rightseat.models.openai.azure import base_url
 from rightseat.prompt import Prompt, Settings
-from tests.kit import answers
+from tests.kit import answers, faults
 from tests.kit.answers import Answer, write_json
 from tests.kit.chunks import chunk
 from tests.kit.connection import Connection, Received
@@ -179,3 +181,52 @@ async def test_tuning_that_a_model_does_not_know_is_left_out(name: str, sent: di
     assert {
         key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")
     } == sent
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({}, "AZURE_OPENAI_API_KEY (api_key)"),
+        ({"api_key": None, "token_provider": "entra_kit:token"}, "check token_provider"),
+    ],
+)
+async def test_a_refused_key_is_named_as_it_is_set(
+    options: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "entra_kit", types.SimpleNamespace(token=lambda: "one"))
+    async with azure(**options) as (upstream, made):
+        upstream.reply = faults.status(401)
+        _, failure = await asked(made)
+    assert isinstance(failure, UpstreamDenied)
+    assert word in failure.message
+
+
+async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hangs() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    def fails() -> str:
+        raise OSError("secret words")
+
+    cases = (fails, "failed (OSError)"), (hangs, "took longer than 0.05 s")
+    for provider, words in cases:
+        monkeypatch.setitem(sys.modules, "entra_kit", types.SimpleNamespace(token=provider))
+        options: dict[str, Any] = {"token_provider": "entra_kit:token", "first_token_timeout": 0.05}
+        async with azure(api_key=None, **options) as (upstream, made):
+            _, failure = await asked(made)
+        assert isinstance(failure, UpstreamDenied)
+        assert words in failure.message
+        assert "secret" not in failure.message
+        assert not upstream.requests
+
+
+def test_a_provider_whose_module_fails_is_a_mistake_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kit_breaking.py").write_text("raise RuntimeError('no')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="importing kit_breaking failed: RuntimeError"):
+        model("gpt-4o", {"azure_endpoint": "https://a.test", "token_provider": "kit_breaking:token"})

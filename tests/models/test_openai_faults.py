@@ -8,8 +8,8 @@ import pytest
 from rightseat import errors
 from rightseat.fragments import Finish
 from rightseat.messages import said
-from rightseat.models.openai.faults import retry_after
 from rightseat.prompt import Prompt
+from rightseat.retry import retry_after
 from tests.kit import breaks, catalogue, faults, framing
 from tests.kit.answers import Reply, text, write_json
 from tests.kit.chunks import error, whole

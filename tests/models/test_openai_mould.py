@@ -20,8 +20,8 @@ def event(text: str, **more: object) -> bytes:
 
 
 def short_way(mould: Mould, data: bytes) -> list[str] | None:
-    found = mould.texts(data)
-    return None if found is None else [part.text for part in found if isinstance(part, Text)]
+    found = mould.text(data)
+    return None if found is None else [found]
 
 
 def taught(first: bytes) -> Mould:
@@ -70,23 +70,23 @@ def test_whatever_is_read_the_short_way_is_right(text: str, noise: bytes, at: in
     ],
 )
 def test_what_differs_elsewhere_is_read_whole(other: bytes) -> None:
-    assert taught(event("first")).texts(other) is None
+    assert taught(event("first")).text(other) is None
 
 
 def test_the_last_event_of_a_read_teaches_and_not_for_ever() -> None:
     mould = Mould()
     mould.learn(event("a") + b"data: [DONE]\n\n", event("a")[6:-2])
-    assert mould.texts(event("c")) is None
+    assert mould.text(event("c")) is None
     mould.learn(event("a", index=1) + event("b"), event("b")[6:-2])
     assert short_way(mould, event("c")) == ["c"]
     for number in range(10):
         changing = event("a").replace(b'"created": 1', b'"created": %d' % number)
         mould.learn(changing, changing[6:-2])
     # It gave up after a few: the last one it took is the one that it still knows.
-    assert mould.texts(event("c").replace(b'"created": 1', b'"created": 9')) is None
+    assert mould.text(event("c").replace(b'"created": 1', b'"created": 9')) is None
     assert short_way(mould, event("c").replace(b'"created": 1', b'"created": 2')) == ["c"]
 
 
 def test_a_second_content_teaches_nothing() -> None:
     odd = event("a").replace(b'"created": 1', b'"note": {"content": "b"}')
-    assert taught(odd).texts(odd) is None
+    assert taught(odd).text(odd) is None

@@ -16,7 +16,7 @@ from rightseat.layers.fallback import Fallback, Member
 from rightseat.layers.quota import Quota, Quotas
 from rightseat.layers.shares import Share, Shared
 from rightseat.layers.source import Source
-from rightseat.messages import Image
+from rightseat.messages import Call, Image
 from rightseat.prompt import Model, Prompt, Settings, ToolSpec
 from rightseat.streams import closing
 from tests.kit.house import Lines, says
@@ -192,3 +192,15 @@ async def test_over_its_share_the_next_model_answers() -> None:
     async with closing(full.stream(HELLO)) as held:
         await anext(held)
         assert await heard(chain(full, Lines(says("b")))) == "b"
+
+
+async def test_the_next_one_is_asked_in_a_form_that_it_takes() -> None:
+    class Wordy(Lines):
+        abilities = Abilities(tools=False)
+
+    call = Call("c1", "add", "{}")
+    told = (said("user", "2+3?"), said("assistant", "", calls=(call,)), said("tool", "5", call_id="c1"))
+    second = Wordy(says("b"))
+    assert await heard(chain(Fails(UpstreamBusy("No.")), second), Prompt(messages=told)) == "b"
+    [asked] = second.asked
+    assert not any(message.calls or message.role == "tool" for message in asked.messages)

@@ -15,11 +15,13 @@ async def reach(models: Mapping[str, Model]) -> AsyncIterator[Line]:
     """Models that answer from elsewhere have an `address`; each address is asked once."""
     found = {name: getattr(model, "address", None) for name, model in models.items()}
     for address in dict.fromkeys(address for address in found.values() if isinstance(address, str)):
-        names = ", ".join(name for name, where in found.items() if where == address)
-        yield await ask(address, names)
+        names = [name for name, where in found.items() if where == address]
+        versioned = any(getattr(models[name], "versioned", True) for name in names)
+        yield await ask(address, ", ".join(names), versioned=versioned)
 
 
-async def ask(address: str, names: str) -> Line:
+async def ask(address: str, names: str, *, versioned: bool) -> Line:
+    """`versioned`: the address ends with the API's version, so that /models stands behind it."""
     url = URL(address)
     # The query may carry a key.
     shown = str(url.with_query(None))
@@ -28,11 +30,11 @@ async def ask(address: str, names: str) -> Line:
         async with Client(shown) as client:
             reply = await client.send("GET", "/models", seconds=REACH_SECONDS)
     except Unreachable as error:
-        fix = f"start the server at {shown}, or correct base_url of {names} (or OPENAI_BASE_URL)"
+        fix = f"start the server at {shown}, or correct the address of {names}: base_url, or its variable"
         return broken(what, f"{shown}: {error}", fix)
     if reply.status >= 500:
         return broken(what, f"{shown} answers HTTP {reply.status}", "look at that server's log")
-    if reply.status == 404:
+    if reply.status == 404 and versioned:
         fix = "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {shown}/v1"
         return skipped(what, f"{shown} answers, but has no /models", fix)
     return good(what, f"{shown} answers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from yarl import URL
 
 from rightseat.errors import ConfigError
@@ -19,3 +21,19 @@ def address(text: str, what: str) -> URL:
     if url.user or url.password:
         raise ConfigError(f"{what} must not contain a user or a password: give the key as api_key.")
     return url.with_fragment(None)
+
+
+def host(text: str) -> str:
+    """Whose address it is; empty where it is none, which `address` says."""
+    try:
+        return URL(text).host or ""
+    except ValueError:
+        return ""
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not (name + value).isascii() or not (name + value).isprintable():
+            raise ConfigError(
+                f"The header {name!r} (api_key, headers) has a character that HTTP does not take."
+            )

@@ -8,13 +8,13 @@ next one. Once something was said there is no switch: half an answer of one is n
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.abilities import abilities_of, pictured
+from rightseat.abilities import abilities_of, fitting, pictured
 from rightseat.errors import (
     Incomplete,
     UpstreamBusy,
@@ -25,7 +25,7 @@ from rightseat.errors import (
     UpstreamTimeout,
 )
 from rightseat.fragments import Fragment
-from rightseat.layers.source import Source
+from rightseat.layers.source import Source, Watch
 from rightseat.prompt import Model, Prompt
 from rightseat.streams import closing
 
@@ -52,16 +52,18 @@ class Fallback:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.members[0].model, name)
 
-    def watched(self, watch: Callable[[Model, Source], Model]) -> Fallback:
+    def watched(self, watch: Watch) -> Fallback:
         """With each member under watch: it is counted and paid for as itself."""
         return Fallback([replace(one, model=watch(one.model, one.source)) for one in self.members])
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         members = self.able(prompt)
+        first = members[0]
         for member, following in zip(members, (*members[1:], None), strict=True):
             begun = False
             try:
-                async with closing(member.model.stream(prompt)) as fragments:
+                asked = prompt if member is first else fitting(prompt, abilities_of(member.model))
+                async with closing(member.model.stream(asked)) as fragments:
                     async for fragment in fragments:
                         begun = True
                         yield fragment

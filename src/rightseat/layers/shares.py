@@ -25,34 +25,45 @@ class Share(Struct, frozen=True, kw_only=True):
     answer_tokens: int = 0
 
 
+class Load:
+    """What a model is asked at the moment. It outlives a reload: the model's server knows nothing of one."""
+
+    def __init__(self, now: float) -> None:
+        self.running = 0
+        self.asked = 0.0
+        """Requests that have not yet leaked away: it fills with each, and empties with time."""
+        self.leaked = now
+
+
 class Shared(Around):
     """A model within its share. Over it, the model is busy as if its server had said so: the next one is
     asked where there is one, and a client is told when to come back."""
 
     def __init__(
-        self, model: Model, source: Source, share: Share, clock: Callable[[], float] = time.monotonic
+        self,
+        model: Model,
+        source: Source,
+        share: Share,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(model, source)
         self.share = share
         self.clock = clock
-        self.running = 0
-        self.asked = 0.0
-        """Requests that have not yet leaked away: it fills with each, and empties with time."""
-        self.leaked = clock()
+        self.load = Load(clock())
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         self.admit()
-        self.running += 1
+        self.load.running += 1
         try:
             async with closing(self.model.stream(self.capped(prompt))) as fragments:
                 async for fragment in fragments:
                     yield fragment
         finally:
-            self.running -= 1
+            self.load.running -= 1
 
     def admit(self) -> None:
-        share, name = self.share, self.source.model
-        if share.concurrent and self.running >= share.concurrent:
+        share, load, name = self.share, self.load, self.source.model
+        if share.concurrent and load.running >= share.concurrent:
             raise UpstreamBusy(
                 f"The model {name} gives {share.concurrent} answers at a time, and does. Try again.",
                 retry_after=1,
@@ -60,16 +71,16 @@ class Shared(Around):
         if not share.requests_per_minute:
             return
         rate, now = share.requests_per_minute / MINUTE, self.clock()
-        self.asked = max(0.0, self.asked - (now - self.leaked) * rate)
-        self.leaked = now
-        over = self.asked + 1 - max(1.0, share.requests_per_minute)
+        load.asked = max(0.0, load.asked - (now - load.leaked) * rate)
+        load.leaked = now
+        over = load.asked + 1 - max(1.0, share.requests_per_minute)
         # A rounding error must not turn away who came back exactly when told to.
         if over > 1e-6:
             raise UpstreamBusy(
                 f"The model {name} is asked {share.requests_per_minute:g} times a minute at most. Try later.",
                 retry_after=over / rate,
             )
-        self.asked += 1
+        load.asked += 1
 
     def capped(self, prompt: Prompt) -> Prompt:
         most, given = self.share.answer_tokens, prompt.settings.max_tokens

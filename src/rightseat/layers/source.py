@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -23,6 +24,10 @@ class Source(Struct, frozen=True):
     def price(self, usage: Usage) -> float:
         spent = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
         return spent / MILLION
+
+
+Watch = Callable[[Model, Source], Model]
+"""Puts a model under watch."""
 
 
 def source_of(model: Model) -> Source:

@@ -77,7 +77,7 @@ def runtime(
         plugins=plugins,
         servers=servers,
         hooks=hooks(config),
-        guards=guards(config, models.get),
+        guards=guards(config, models.member),
         environment="production" if config.production else "development",
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 from rightseat.config.guardrails import GuardSettings, ValidatorSettings
 from rightseat.config.settings import Config
 from rightseat.errors import CallerError, ConfigError
+from rightseat.layers.fallback import Member
 from rightseat.layers.guardrails.checks import Local, Remote
 from rightseat.layers.guardrails.judge import Judge
 from rightseat.layers.guardrails.layer import Guards
@@ -16,12 +17,11 @@ from rightseat.layers.guardrails.personal import KINDS
 from rightseat.layers.guardrails.rules import Guard, Lists, Untrusted
 from rightseat.layers.guardrails.verdict import Check, Direction
 from rightseat.layers.guardrails.words import Words
-from rightseat.prompt import Model
-from rightseat.registry.names import load
+from rightseat.loading import load
 from rightseat.schema import checker
 
 DEFAULT = "default"
-Named = Callable[[str], Model]
+Named = Callable[[str], Member]
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "input": ("input",),
     "output": ("output",),
@@ -118,8 +118,10 @@ def judges(settings: GuardSettings, model: Named) -> list[Check]:
     if not settings.judge:
         return []
     given = settings.input
+    judging = model(settings.judge)
     judge = Judge(
-        model(settings.judge),
+        judging.model,
+        judging.source,
         deny={name: settings.topics[name] for name in given.deny_topics},
         allow={name: settings.topics[name] for name in given.allow_topics} | dict.fromkeys(given.allow, ()),
         seconds=settings.judge_timeout,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from rightseat.abilities import Seat
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.engine import Assistant
 from rightseat.errors import ConfigError
 from rightseat.layers.fallback import Fallback, Member
-from rightseat.layers.shares import Share, Shared
+from rightseat.layers.shares import Load, Share, Shared
 from rightseat.layers.source import Source
 from rightseat.prompt import Model
 from rightseat.registry.choice import Choice
@@ -21,6 +22,10 @@ from rightseat.registry.names import model as named
 # What runs on llama.cpp, ours or attached, and those of its options that are files.
 OURS = (LOCAL, "llama-server")
 FILES = ("chat_template", "embedding", "llama_server", "lora", "precache")
+
+
+# By file and name, as long as anyone holds it: a reload builds the new models before the old ones go.
+LOADS: WeakValueDictionary[tuple[str, str], Load] = WeakValueDictionary()
 
 
 class Models:
@@ -44,9 +49,17 @@ class Models:
     def get(self, name: str) -> Model:
         if name not in self.made:
             others = [other for other in self.settings(name).fallbacks if other != name]
+            if any(parts(self.settings(other).spec)[0] == EMPTY for other in others):
+                raise ConfigError(
+                    f"[models.{name}] in {self.config.path}: fallbacks: `empty` answers nobody. Leave it out."
+                )
             members = [Member(one, self.single(one), self.source(one)) for one in (name, *others)]
             self.made[name] = Fallback(members) if others else members[0].model
         return self.made[name]
+
+    def member(self, name: str) -> Member:
+        """The model with what it is called and costs."""
+        return Member(name, self.get(name), self.source(name))
 
     def single(self, name: str) -> Model:
         """The model without those that stand in for it."""
@@ -59,7 +72,10 @@ class Models:
             except ConfigError as error:
                 raise ConfigError(f"{where}{error.message}") from error
             share = Share(**{key: getattr(settings, key) for key in Share.__struct_fields__})
-            self._single[name] = Shared(model, self.source(name), share) if share != Share() else model
+            if share != Share():
+                model = Shared(model, self.source(name), share)
+                model.load = LOADS.setdefault((str(self.config.path), name), model.load)
+            self._single[name] = model
         return self._single[name]
 
     def seats(self, names: Iterable[str]) -> dict[str, Seat]:

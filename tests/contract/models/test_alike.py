@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -84,6 +84,15 @@ async def test_nobody_there_is_the_same_error_too(name: str) -> None:
                 await anext(found)
     finally:
         await model.close()
+
+
+@over_servers
+def test_what_is_no_address_is_said_so(name: str) -> None:
+    class Nowhere:
+        url = origin = "http://[::1"
+
+    with pytest.raises(errors.ConfigError, match="base_url is not an address"):
+        SERVERS[name][0](cast(Upstream, Nowhere()))
 
 
 PIXEL = (

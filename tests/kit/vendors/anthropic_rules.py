@@ -24,6 +24,11 @@ def need(true: object, why: str) -> None:
         raise Refused(why)
 
 
+def blocks(content: Any) -> list[dict[str, Any]]:
+    """Words alone are one block of text."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
 def check(request: Received) -> None:
     body = request.json
     old = request.headers["anthropic-version"] == "2023-06-01"
@@ -36,7 +41,7 @@ def check(request: Received) -> None:
     need(str(body).count("'cache_control'") <= 4, "A maximum of 4 blocks with cache_control")
     _thinking(body)
     _tools(body)
-    for block in body.get("system", ()):
+    for block in blocks(body.get("system", ())):
         need(block["text"].strip(), "system: text content blocks must be non-empty")
     _messages(body)
 
@@ -81,12 +86,13 @@ def _messages(body: dict[str, Any]) -> None:
             need(MID_SYSTEM.match(body["model"]), "role 'system' is not supported on this model")
             need(before == "user" and after == "assistant", "system: placement")
             continue
-        need(message["content"], "messages: all messages must have non-empty content")
-        results = [block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"]
+        content = blocks(message["content"])
+        need(content, "messages: all messages must have non-empty content")
+        results = [block["tool_use_id"] for block in content if block["type"] == "tool_result"]
         need(sorted(results) == sorted(open_calls), "`tool_use` ids without or with unexpected `tool_result`")
-        kinds = [block["type"] == "tool_result" for block in message["content"]]
+        kinds = [block["type"] == "tool_result" for block in content]
         need(kinds == sorted(kinds, reverse=True), "tool_result blocks must come first")
-        open_calls = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+        open_calls = [block["id"] for block in content if block["type"] == "tool_use"]
         need(
             not open_calls or body.get("tools"), "Requests which include `tool_use` blocks must define tools"
         )
@@ -95,9 +101,9 @@ def _messages(body: dict[str, Any]) -> None:
             "`tool_use` ids must be unique",
         )
         seen |= {*open_calls}
-        last = message["content"][-1]["type"]
+        last = content[-1]["type"]
         need(last not in ("thinking", "redacted_thinking"), "The final block cannot be `thinking`")
-        for block in message["content"]:
+        for block in content:
             _block(role, block)
     _last(body, messages[-1])
 
@@ -106,7 +112,7 @@ def _last(body: dict[str, Any], last: dict[str, Any]) -> None:
     if last["role"] != "assistant":
         return
     need(PREFILLS.match(body["model"]), "This model does not support assistant message prefill")
-    final = last["content"][-1]
+    final = blocks(last["content"])[-1]
     need(final["type"] == "text", "the last message may not end with a call")
     need(
         final["text"] == final["text"].rstrip(), "final assistant content cannot end with trailing whitespace"
@@ -132,7 +138,7 @@ def _block(role: str, block: dict[str, Any]) -> None:
             need(role == "user", "document blocks are not permitted in assistant messages")
             _source(block["source"], ("application/pdf", "text/plain"))
         case "tool_result":
-            for inner in block.get("content", ()):
+            for inner in blocks(block.get("content", ())):
                 _block(role, inner)
         case other:
             raise Refused(f"{other}: unknown type")

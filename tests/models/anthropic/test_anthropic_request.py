@@ -1,5 +1,6 @@
 """Prompts as the API gets them. The fake refuses what the API would refuse."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from rightseat.errors import CallerError
 from rightseat.messages import Call, File, Image, Message, Opaque, Text, said
 from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from tests.kit.connection import Received
+from tests.kit.vendors.anthropic_rules import Refused, check
 from tests.models.anthropic.asking import asked, body_of, connected
 
 ADD: dict[str, Any] = {
@@ -237,3 +240,17 @@ async def test_an_assistant_that_spoke_last(name: str) -> None:
 async def test_nobody_has_said_anything(messages: tuple[Message, ...]) -> None:
     body = await body_of(talk(*messages), cache=False)
     assert body["messages"] == [{"role": "user", "content": [text("Go on.")]}]
+
+
+def test_the_kit_reads_words_alone_as_the_api_does() -> None:
+    """Other clients than ours send them so."""
+    body = {"model": "claude-opus-5-5", "max_tokens": 9, "system": "Be brief."}
+    head = {"anthropic-version": "2026-10-21"}
+    for words, taken in (("hi", True), (" ", False)):
+        sent = json.dumps({**body, "messages": [{"role": "user", "content": words}]}).encode()
+        found = Received("POST", "/v1/messages", head, sent, 0.0)
+        if taken:
+            check(found)
+        else:
+            with pytest.raises(Refused, match="non-whitespace"):
+                check(found)

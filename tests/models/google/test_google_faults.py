@@ -99,7 +99,7 @@ async def test_a_status(
         ([retry_info("1.5s")], None, 1.5),
         ([retry_info("soon")], "9", 9),
         ([], "9", 9),
-        ([], "Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ([], "Wed, 21 Oct 2015 07:28:00 GMT", 0),
         ([], None, None),
     ],
 )

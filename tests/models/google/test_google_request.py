@@ -203,7 +203,14 @@ async def test_images_and_files() -> None:
 
 
 @pytest.mark.parametrize(
-    "image", [Image("file:///etc/passwd"), Image("data:image/png;base64,###"), Image("x"), File(name="empty")]
+    "image",
+    [
+        Image("file:///etc/passwd"),
+        Image("http://example.org/cat.png"),
+        Image("data:image/png;base64,###"),
+        Image("x"),
+        File(name="empty"),
+    ],
 )
 async def test_what_cannot_be_shown_is_refused(image: Image | File) -> None:
     async with connected(OK) as (upstream, model):
@@ -265,3 +272,12 @@ async def test_half_a_character_is_refused_before_it_is_sent() -> None:
         _, error = await asked(model, Prompt(messages=(said("user", "half \ud800"),)))
         assert isinstance(error, CallerError)
         assert not upstream.requests
+
+
+async def test_a_schema_that_a_model_does_not_keep_to_is_told_in_words() -> None:
+    prompt = Prompt(messages=(said("user", "a"),), output_schema={"type": "object"})
+    enforced = await sent(prompt, OK)
+    assert "responseJsonSchema" in enforced["generationConfig"]
+    told = await sent(prompt, OK, schema=False)
+    assert "responseJsonSchema" not in told.get("generationConfig", {})
+    assert "fits this JSON Schema" in told["systemInstruction"]["parts"][0]["text"]

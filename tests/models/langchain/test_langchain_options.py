@@ -45,10 +45,10 @@ def test_what_it_can_is_known_by_what_it_is() -> None:
     ("name", "options", "words"),
     [
         ("kit_chain", {}, "not of the form langchain:MODULE:NAME"),
-        ("kit_chian:chat", {}, "No module named 'kit_chian'"),
-        ("kit_chain:chta", {}, "has no attribute 'chta'"),
+        ("kit_chian:chat", {}, "langchain:kit_chian:chat: there is no module 'kit_chian'"),
+        ("kit_chain:chta", {}, "langchain:kit_chain:chta: kit_chain has no 'chta'."),
         ("kit_chain:number", {}, "is a int"),
-        ("kit_keyless:chat", {}, "cannot be loaded: ValueError: set KIT_KEY"),
+        ("kit_keyless:chat", {}, "importing kit_keyless failed: ValueError: set KIT_KEY"),
         ("kit_chain:make", {"input_kee": "x"}, "Did you mean 'input_key'?"),
         ("kit_chain:make", {"images": "x"}, "wrong option"),
         ("kit_chain:make", {"idle_timeout": 0.0}, "idle_timeout above 0"),

@@ -23,26 +23,44 @@ REMOVED = "[removed: not allowed here]"
 """Stands where somebody said before what was refused then: clients post it again with every turn."""
 
 
+MOST_CHECKED = 8
+"""Messages since the last answer that others are asked about. Who says more at once loses the oldest."""
+
+
 def refused(guard: Guard, kind: str, reason: str = "") -> GuardrailRefused:
     log.info("a guardrail refused a message: %s", kind)
     return GuardrailRefused(guard.told("input", kind, reason))
 
 
-def newest(messages: tuple[Message, ...]) -> int:
+def unanswered(turn: Turn) -> list[int]:
+    """The numbers of what was said since the last answer, the newest first. Words of an answer at the end are
+    the client's own, which the model is to go on with: what they follow was not answered yet."""
+    end = len(turn.messages)
+    while end and not turn.answers and prefilled(turn.messages[end - 1]):
+        end -= 1
+    found = []
+    for number in range(end - 1, -1, -1):
+        if turn.messages[number].role == "assistant":
+            break
+        if turn.messages[number].role == "user":
+            found.append(number)
+    return found
+
+
+def prefilled(message: Message) -> bool:
+    return message.role == "assistant" and not message.calls
+
+
+def newest(turn: Turn) -> int:
     """The number of what was said last, if nobody has answered it; else one that no message has. What stands
     before it was refused or answered once: to refuse it again would end the conversation."""
-    for number in range(len(messages) - 1, -1, -1):
-        if messages[number].role == "assistant":
-            break
-        if messages[number].role == "user":
-            return number
-    return len(messages)
+    return next(iter(unanswered(turn)), len(turn.messages))
 
 
 def admitted(guard: Guard, turn: Turn) -> Turn:
     """The turn as it may be answered, by all rules that need nobody else."""
     rules = guard.input
-    last = newest(turn.messages)
+    last = newest(turn)
     new = [message.text for message in turn.messages[last : last + 1]]
     new += [answer.text for answer in turn.answers if answer.text]
     if turn.raw is not None:
@@ -107,17 +125,33 @@ def waits(guard: Guard) -> bool:
 
 async def checked(guard: Guard, turn: Turn, model: ModelOf) -> Turn:
     """The turn by the rules that need somebody else: a model's own count, a judge, a validator."""
-    last = newest(turn.messages)
-    if last < len(turn.messages) and (said_last := turn.messages[last]).text:
-        text = await judged(guard, turn, said_last.text, model)
-        if text != said_last.text:
-            others = tuple(part for part in said_last.parts if not isinstance(part, Text))
-            changed = replace(said_last, parts=(Text(text), *others))
-            turn = replace(turn, messages=(*turn.messages[:last], changed, *turn.messages[last + 1 :]))
+    messages = list(turn.messages)
+    for place, number in enumerate(unanswered(turn)):
+        if place < MOST_CHECKED:
+            messages[number] = await passed(guard, turn, messages[number], model, new=not place)
+        else:
+            messages[number] = said("user", REMOVED, id=messages[number].id)
+    turn = replace(turn, messages=tuple(messages))
     if turn.raw is not None and isinstance(turn.raw.text, str):
         text = await judged(guard, turn, turn.raw.text, model)
         turn = replace(turn, raw=replace(turn.raw, text=text))
     return turn
+
+
+async def passed(guard: Guard, turn: Turn, message: Message, model: ModelOf, *, new: bool) -> Message:
+    """What was said, as it may go on. What is not new was refused before: it is removed, not refused."""
+    if not message.text or message.text == REMOVED:
+        return message
+    try:
+        text = await judged(guard, turn, message.text, model)
+    except GuardrailRefused:
+        if new:
+            raise
+        text = REMOVED
+    if text == message.text:
+        return message
+    others = tuple(part for part in message.parts if not isinstance(part, Text))
+    return replace(message, parts=(Text(text), *others))
 
 
 async def count(text: str, model: Model | None) -> int:

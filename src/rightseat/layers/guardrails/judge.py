@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rightseat.errors import UpstreamError
 from rightseat.layers.guardrails.checks import failed
 from rightseat.layers.guardrails.rules import sentence
 from rightseat.layers.guardrails.verdict import Direction, Failing, Refuse, Verdict
+from rightseat.layers.source import Source, Watch
 from rightseat.prompt import Model
 from rightseat.structured import structured
 from rightseat.turn import Turn
@@ -33,6 +35,7 @@ class Judge:
     def __init__(
         self,
         model: Model,
+        source: Source,
         *,
         deny: Topics,
         allow: Topics,
@@ -40,6 +43,7 @@ class Judge:
         failing: Failing = "refuse",
     ) -> None:
         self.model = model
+        self.source = source
         self.deny = dict(deny)
         self.allow = dict(allow)
         self.seconds = seconds
@@ -63,8 +67,16 @@ class Judge:
             return Refuse(sentence("input", "off_topic"))
         return None
 
+    def watched(self, watch: Watch) -> Judge:
+        """With its model under watch: what it reads and says is counted and paid for as any other's."""
+        found = copy(self)
+        found.model = watch(self.model, self.source)
+        return found
+
     async def close(self) -> None:
-        """The model is closed with the others."""
+        # No assistant need have it; to close one twice is no harm.
+        if (close := getattr(self.model, "close", None)) is not None:
+            await close()
 
 
 @cache

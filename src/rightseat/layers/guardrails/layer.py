@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from rightseat.events import Event
 from rightseat.layers.guardrails.asking import ModelOf, admitted, checked, waits
+from rightseat.layers.guardrails.judge import Judge
 from rightseat.layers.guardrails.rules import Guard
 from rightseat.layers.guardrails.speaking import screened, speaks
+from rightseat.layers.source import Watch
 from rightseat.responder import Layer, Responder
 from rightseat.streams import closing
 from rightseat.turn import Topics, Turn
@@ -26,6 +28,15 @@ class Guards(Struct, frozen=True):
 
     def of(self, assistant: str | None) -> Guard:
         return self.named.get(assistant or "default", self.default)
+
+    def watched(self, watch: Watch) -> Guards:
+        """With the models that judge under watch."""
+
+        def seen(guard: Guard) -> Guard:
+            checks = (check.watched(watch) if isinstance(check, Judge) else check for check in guard.checks)
+            return replace(guard, checks=tuple(checks))
+
+        return Guards(seen(self.default), {name: seen(guard) for name, guard in self.named.items()})
 
     async def close(self) -> None:
         for guard in (self.default, *self.named.values()):

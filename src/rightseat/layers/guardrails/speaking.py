@@ -23,6 +23,7 @@ from rightseat.events import (
     ReasoningEnd,
     ReasoningStart,
     RunFinished,
+    Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
@@ -121,13 +122,21 @@ class Answer:
                 self.current = ""
                 answer = self.inner.setdefault(run, Answer(self.guard, self.turn))
                 return [replace(event, event=part) for part in await answer.any(inside)]
-            case CallResult(id, content, failed) if self.guard.untrusted.redacted:
-                kinds = personal(self.guard.untrusted.redacted)
-                return [CallResult(id, kinds.redacted(content), failed)]
+            case Suggestions() | CallResult():
+                return self.beside(event)
             case _:
                 pass
         self.opened.see(event)
         return [event]
+
+    def beside(self, event: Suggestions | CallResult) -> list[Event]:
+        if isinstance(event, Suggestions):
+            # A model may have written them: those that say what is denied are not shown.
+            kept = tuple(prompt for prompt in event.prompts if not self.guard.output.denied(prompt))
+            return [Suggestions(kept)] if kept else []
+        if not (kinds := self.guard.untrusted.redacted):
+            return [event]
+        return [CallResult(event.id, personal(kinds).redacted(event.content), event.failed)]
 
     def begin(self, id: str, checks: tuple[Check, ...]) -> None:
         self.screens[id] = self.guard.output.screen()

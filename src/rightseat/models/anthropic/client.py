@@ -19,7 +19,7 @@ from rightseat.errors import (
 )
 from rightseat.fragments import Fragment
 from rightseat.http import Client, Response
-from rightseat.http.address import address
+from rightseat.http.address import address, check_headers
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.answer import Answer
 from rightseat.models.anthropic.exchange import Exchange
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 class Anthropic:
     """A model of Anthropic, or of a server that speaks its Messages API. `name` is the model's name there."""
+
+    versioned = False
+    """Whether its address ends with the API's version, which the SDK adds by itself."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Anthropic:
         self._tries = tries
         self._thoughts = Thoughts()
         self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
-        _check_headers({**headers, "api_key": api_key or ""})
+        check_headers({**headers, "api_key": api_key or ""})
         self._client = Client(base, connect_timeout=connect_timeout)
         sdk = _sdk()
         self._sdk: anthropic.AsyncAnthropic = sdk.sdk(base, api_key, headers, self._client)
@@ -170,11 +173,3 @@ def _sdk() -> Any:
             "Models of Anthropic need its SDK, which is not installed: pip install 'rightseat[anthropic]'"
         ) from error
     return transport
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        if not (name + value).isascii() or not (name + value).isprintable():
-            raise ConfigError(
-                f"The header {name!r} (api_key, headers) has a character that HTTP does not take."
-            )

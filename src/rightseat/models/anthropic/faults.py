@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.http import ConnectTimeout, NotHttp
+from rightseat.retry import retry_after
 
 # The API has no code for it, only words.
 _TOO_LONG = re.compile(
@@ -28,7 +27,6 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-_LONGEST_WAIT = 86_400.0
 
 
 def of_connection(cause: BaseException | None, connect_timeout: float) -> RightseatError:
@@ -119,7 +117,7 @@ def _of_class(status: int, wait: float | None) -> RightseatError:
     if 400 <= status < 500:
         return errors.UpstreamRejected(
             f"Anthropic does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; the debug log has its reason."
+            "check the model's name, its tools and settings; outside production the debug log says why."
         )
     return errors.UpstreamError(f"Anthropic's server failed (HTTP {status}): try again.", retry_after=wait)
 
@@ -133,16 +131,3 @@ def _too_long() -> RightseatError:
 def _is_too_long(error: Any) -> bool:
     message = error.get("message") if isinstance(error, dict) else None
     return isinstance(message, str) and _TOO_LONG.search(message[:1000]) is not None
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a header in seconds or as a date."""
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
-        return min(float(value), _LONGEST_WAIT)
-    try:
-        # A date is on the wall clock, here and there.
-        seconds = parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(0.0, seconds), _LONGEST_WAIT)

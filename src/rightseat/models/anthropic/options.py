@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from yarl import URL
 
 from rightseat.abilities import known as believed
 from rightseat.abilities import said
 from rightseat.errors import ConfigError
+from rightseat.http.address import host
 from rightseat.models.anthropic.client import ANTHROPIC_URL, Anthropic
 from rightseat.models.anthropic.request import Manner
 from rightseat.nearest import meant
@@ -102,4 +102,4 @@ def _check(name: str, options: Options) -> None:
 
 
 def is_anthropic(base_url: str) -> bool:
-    return URL(base_url).host == "api.anthropic.com"
+    return host(base_url) == "api.anthropic.com"

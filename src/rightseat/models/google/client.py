@@ -23,7 +23,7 @@ from rightseat.errors import (
     UpstreamRefused,
 )
 from rightseat.fragments import Fragment
-from rightseat.http.address import address
+from rightseat.http.address import address, check_headers
 from rightseat.models.google import request
 from rightseat.models.google.answer import Answer
 from rightseat.models.google.exchange import Exchange, Times, tracing
@@ -45,6 +45,8 @@ class Google:
     """A Gemini model. `name` is its name at Google."""
 
     enforces_schema = False
+    versioned = False
+    """Whether its address ends with the API's version, which Google's client adds by itself."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class Google:
         base = address(base_url, "base_url")
         if base.query:
             raise ConfigError("base_url of a google: model takes no query: give what it says as headers.")
-        _check(api_key, headers)
+        check_headers({"x-goog-api-key": api_key or "", **headers})
         self.name = name
         self.address = str(base)
         """Where `rightseat doctor` looks whether anyone is there."""
@@ -180,11 +182,3 @@ def _hush() -> None:
     """Google's client says in logs and warnings what its errors say, with the words of the conversation."""
     logging.getLogger("google_genai").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"google\.genai(\.|$)")
-
-
-def _check(api_key: str | None, headers: Mapping[str, str]) -> None:
-    for name, value in {"x-goog-api-key": api_key or "", **headers}.items():
-        if not (name + value).isascii() or not (name + value).isprintable():
-            raise ConfigError(
-                f"The header {name!r} (api_key, headers) has a character that HTTP does not take."
-            )

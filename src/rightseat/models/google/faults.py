@@ -10,8 +10,8 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
+from rightseat.retry import LONGEST_WAIT, retry_after
 
-_LONGEST_WAIT = 86_400.0
 _WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
 # What an end without a good answer means, for the one who asked.
 _REFUSED = {
@@ -116,7 +116,7 @@ def of_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) 
     if 400 <= status < 500:
         return errors.UpstreamRejected(
             f"Google does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; the debug log has its reason."
+            "check the model's name, its tools and settings; outside production the debug log says why."
         )
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
 
@@ -141,8 +141,7 @@ def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _delay(error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, as RetryInfo or a header says them."""
-    given = [str(detail.get("retryDelay", "")) for detail in _details(error)]
-    for text in (*given, headers.get("Retry-After", "").strip() + "s"):
-        if match := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", text):
-            return min(float(match[1]), _LONGEST_WAIT)
-    return None
+    for detail in _details(error):
+        if match := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(detail.get("retryDelay", ""))):
+            return min(float(match[1]), LONGEST_WAIT)
+    return retry_after(headers)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
-from yarl import URL
 
 from rightseat import abilities
 from rightseat.errors import ConfigError
+from rightseat.http.address import host
 from rightseat.nearest import meant
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def model(name: str, options: Mapping[str, Any]) -> Google:
         headers=known.headers,
         times=Times(known.connect_timeout, known.first_token_timeout, known.idle_timeout),
         abilities=able,
-        manner=manner(name, thoughts, known.thinking_budget, known.thinking_level),
+        manner=manner(name, thoughts, known.thinking_budget, known.thinking_level, schema=able.schema),
         tries=known.tries,
     )
 
@@ -101,10 +101,7 @@ def _known(name: str, options: Mapping[str, Any]) -> Options:
 
 
 def is_google(base_url: str) -> bool:
-    try:
-        return (URL(base_url).host or "").endswith(".googleapis.com")
-    except ValueError:
-        return False
+    return host(base_url).endswith(".googleapis.com")
 
 
 def _check(name: str, options: Options) -> None:

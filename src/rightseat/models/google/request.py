@@ -36,12 +36,23 @@ class Manner(Struct, frozen=True, kw_only=True):
     level: str | None = None
     signs: bool = False
     """It refuses a call without a signature."""
+    schema: bool = True
+    """It keeps to an output schema."""
     schema_beside_tools: bool = False
 
 
-def manner(name: str, thoughts: bool, budget: int | None, level: str | None) -> Manner:
+def manner(
+    name: str, thoughts: bool, budget: int | None, level: str | None, *, schema: bool = True
+) -> Manner:
     younger = re.match(r"gemini-(?![12](\D|$))", bare(name)) is not None
-    return Manner(thoughts=thoughts, budget=budget, level=level, signs=younger, schema_beside_tools=younger)
+    return Manner(
+        thoughts=thoughts,
+        budget=budget,
+        level=level,
+        signs=younger,
+        schema=schema,
+        schema_beside_tools=younger,
+    )
 
 
 def contents(prompt: Prompt, manner: Manner) -> list[Json]:
@@ -83,7 +94,7 @@ def config(prompt: Prompt, manner: Manner) -> Json:
     }
     told = [message.text for message in prompt.messages if message.role in ("system", "developer")]
     # The older models refuse a schema beside tools: they are told it, and what they answer is checked here.
-    enforced = manner.schema_beside_tools or not prompt.callable
+    enforced = manner.schema and (manner.schema_beside_tools or not prompt.callable)
     if prompt.output_schema is not None and not enforced:
         told.append(_RULE + msgspec.json.encode(prompt.output_schema).decode())
     if system := "\n\n".join(text for text in told if text):
@@ -227,7 +238,7 @@ def _part(part: Part) -> Json | None:
 
 
 def _located(where: str, kind: str | None, what: str) -> Json:
-    if where.startswith(("https://", "http://", "gs://")):
+    if where.startswith(("https://", "gs://")):
         return {
             "file_data": _typed({"file_uri": where}, kind or mimetypes.guess_type(where.split("?")[0])[0])
         }

@@ -14,10 +14,10 @@ from typing import Any
 
 from rightseat import errors
 from rightseat.errors import RightseatError
+from rightseat.retry import retry_after
 from rightseat.secret import mask
 
 log = logging.getLogger(__name__)
-_LONGEST_WAIT = 86_400.0
 _TOO_LONG = re.compile(
     r"maximum context length|context_length_exceeded|context window|prompt is too long|input is too long"
     r"|exceeds the maximum number of tokens",
@@ -165,7 +165,7 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
     if 400 <= status < 500:
         return errors.UpstreamRejected(
             f"The vendor does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; the debug log has its reason."
+            "check the model's name, its tools and settings; outside production the debug log says why."
         )
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
 
@@ -186,7 +186,4 @@ def _long(error: Exception) -> bool:
 
 def _wait(error: Exception) -> float | None:
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
-    value = headers.get("retry-after") if isinstance(headers, Mapping) else None
-    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
-        return min(float(value), _LONGEST_WAIT)
-    return None
+    return retry_after(headers) if isinstance(headers, Mapping) else None

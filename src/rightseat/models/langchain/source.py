@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from langchain_core.runnables import Runnable
 
 from rightseat.errors import ConfigError, Misused
-from rightseat.secret import mask
+from rightseat.loading import load
 
 
 def found(target: str) -> Any:
-    """The object, imported. The working folder is importable, as it is for `python -m`."""
+    """The object, imported."""
     module, colon, attribute = target.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"langchain:{target} is not of the form langchain:MODULE:NAME.")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        # Last, so that a stray file in the working folder never replaces a library.
-        sys.path.append(folder)
-    importlib.invalidate_caches()
-    with _loading(target):
-        thing: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            thing = getattr(thing, part)
+    try:
+        thing: Any = load(target)
+    except ConfigError as error:
+        raise ConfigError(f"langchain:{error.message}") from error
     if not isinstance(thing, Runnable) and not callable(thing):
         raise ConfigError(
             f"langchain:{target} is a {type(thing).__name__}: name a chat model, a Runnable, "
             "a function that makes one, or a function that answers messages."
         )
     return thing
-
-
-class _loading:
-    """Around foreign code that is imported: it may raise anything, as a client without its key does."""
-
-    def __init__(self, target: str) -> None:
-        self._target = target
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            why = mask(f"{type(error).__name__}: {error}")
-            raise ConfigError(f"langchain:{self._target} cannot be loaded: {why}") from error
 
 
 class Source:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import pkgutil
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,6 +12,8 @@ from yarl import URL
 
 from rightseat.errors import ConfigError
 from rightseat.http.address import address
+from rightseat.loading import load
+from rightseat.models.openai import faults
 
 TokenProvider = Callable[[], str | Awaitable[str]]
 # The form without dates: one path for every deployment, the body names it.
@@ -42,19 +43,33 @@ def base_url(endpoint: str, version: str, deployment: str, api: str) -> str:
 def token_provider(target: str) -> TokenProvider:
     """The function at `module:attribute` that gives a token of Microsoft Entra whenever it is asked."""
     try:
-        found: Any = pkgutil.resolve_name(target)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"token_provider: there is no {target!r}. Write module:attribute.", param="token_provider"
-        ) from error
+        found: Any = load(target)
+    except ConfigError as error:
+        raise ConfigError(f"token_provider: {error.message}", param="token_provider") from error
     if not callable(found):
         raise ConfigError(f"token_provider: {target} cannot be called.", param="token_provider")
     provider: TokenProvider = found
     return provider
 
 
-async def token(provider: TokenProvider) -> str:
-    """What the provider gives now. A plain function may ask a server: that must not hold up the others."""
+async def token(provider: TokenProvider, seconds: float) -> str:
+    """What the provider gives now, within `seconds`. It asks a server, and may fail as one does."""
+    # A task, whose error can be looked at: a stranger's function may raise anything.
+    task = asyncio.ensure_future(_given(provider))
+    try:
+        done, _ = await asyncio.wait([task], timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+    if not done:
+        raise faults.no_token(f"took longer than {seconds:g} s")
+    if (error := task.exception()) is not None:
+        raise faults.no_token(f"failed ({type(error).__name__})") from error
+    return task.result()
+
+
+async def _given(provider: TokenProvider) -> str:
+    """A plain function gets a thread: it must not hold up the others."""
     if inspect.iscoroutinefunction(provider):
         return str(await provider())
     found = await asyncio.to_thread(provider)

@@ -13,7 +13,6 @@ from yarl import URL
 from rightseat.abilities import Abilities, known, said
 from rightseat.errors import (
     CallerError,
-    ConfigError,
     RightseatError,
     UpstreamBusy,
     UpstreamError,
@@ -22,7 +21,7 @@ from rightseat.errors import (
 )
 from rightseat.fragments import Fragment
 from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
-from rightseat.http.address import address
+from rightseat.http.address import address, check_headers, host
 from rightseat.models.openai import faults
 from rightseat.models.openai.api import Path
 from rightseat.models.openai.azure import token
@@ -86,7 +85,7 @@ class OpenAI:
             **vendor.key(api_key),
             **headers,
         }
-        _check_headers(self._headers)
+        check_headers(self._headers)
         self._secrets = [secret for secret in (api_key, *headers.values(), *base.query.values()) if secret]
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
@@ -96,7 +95,7 @@ class OpenAI:
             path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS)
         }
         self._heads = {path: request_head("POST", url, self._headers) for path, url in self._places.items()}
-        self._token = vendor.token
+        self._token, self._credential = vendor.token, vendor.credential
         self._fresh = ""
         self._tries = tries
         self.enforces_schema = strict_tools and able.schema
@@ -147,9 +146,9 @@ class OpenAI:
     async def _begun(self, path: Path, body: bytes) -> tuple[Response, Watchdog]:
         head = self._heads[path]
         if self._token is not None:
-            self._fresh = await token(self._token)
+            self._fresh = await token(self._token, self._first_token_timeout)
             headers = {**self._headers, "Authorization": f"Bearer {self._fresh}"}
-            _check_headers(headers)
+            check_headers(headers)
             head = request_head("POST", self._places[path], headers)
         return await retrying(
             lambda: self._post(head, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
@@ -210,7 +209,7 @@ class OpenAI:
         except (TimeoutError, Cut):
             log.debug("the body of an error answer did not arrive whole")
         self._log(f"HTTP {response.status}", body)
-        return faults.of_status(response.status, response.headers, body[:_ERROR_BODY])
+        return faults.of_status(response.status, response.headers, body[:_ERROR_BODY], self._credential)
 
     def _log(self, where: str, said: bytes) -> None:
         """The server's own words go to the debug log and nowhere else."""
@@ -223,12 +222,4 @@ class OpenAI:
 
 
 def is_openai(base_url: str) -> bool:
-    return URL(base_url).host == "api.openai.com"
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        if not (name + value).isascii() or not (name + value).isprintable():
-            raise ConfigError(
-                f"The header {name!r} (api_key, headers) has a character that HTTP does not take."
-            )
+    return host(base_url) == "api.openai.com"

@@ -68,11 +68,11 @@ class Exchange:
         response = self.response
         data = response.take()
         self._size += len(data)
-        texts = self._mould.texts(data)
-        if texts is None or self._source.open or response.over or self._size > _ANSWER_LIMIT:
+        text = self._mould.text(data)
+        if text is None or self._source.open or response.over or self._size > _ANSWER_LIMIT:
             return self._parse(data)
         self._watch.begun = True
-        return texts
+        return [Text(text)]
 
     def _parse(self, data: bytes) -> list[Fragment]:
         # What came before something unreadable is still given out; the error is raised after it, by end().

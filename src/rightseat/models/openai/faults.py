@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
+from rightseat.retry import retry_after
 
+KEY = "OPENAI_API_KEY (api_key)"
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 # The names that servers give errors in a stream, as the status they stand for.
@@ -33,7 +33,6 @@ _STATUS = {
     "not_found_error": 404,
     "model_not_found": 404,
 }
-_LONGEST_WAIT = 86_400.0
 
 
 def refused() -> RightseatError:
@@ -60,6 +59,14 @@ def idle_timeout(seconds: float) -> RightseatError:
     )
 
 
+def denied(key: str = KEY) -> RightseatError:
+    return errors.UpstreamDenied(f"The model's server refused our key: check {key}.")
+
+
+def no_token(why: str) -> RightseatError:
+    return errors.UpstreamDenied(f"There is no key for the model's server: token_provider {why}. Check it.")
+
+
 def incomplete() -> RightseatError:
     return errors.Incomplete("The model's answer ended before it was finished: try again.")
 
@@ -70,13 +77,15 @@ def garbled(why: str) -> RightseatError:
     )
 
 
-def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
-    """The error of an answer whose status is not 2xx."""
+def of_status(status: int, headers: Mapping[str, str], body: bytes, key: str = KEY) -> RightseatError:
+    """The error of an answer whose status is not 2xx. `key` is what lets us in."""
     error = error_of(body)
     if status in (400, 413, 422) and _is_too_long(error):
         return _too_long()
     if _is_filtered(error):
         return _filtered()
+    if status in (401, 403):
+        return denied(key)
     return _of_number(status, retry_after(headers))
 
 
@@ -99,7 +108,7 @@ def _status(name: object) -> int | None:
 
 def _of_number(status: int, wait: float | None) -> RightseatError:
     if status in (401, 403):
-        return errors.UpstreamDenied("The model's server refused our key: check OPENAI_API_KEY (api_key).")
+        return denied()
     if status == 429:
         return errors.UpstreamBusy("The model's server is over its rate limit: try later.", retry_after=wait)
     if status in (503, 529):
@@ -117,7 +126,7 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
     if 400 <= status < 500:
         return errors.UpstreamRejected(
             f"The model's server does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; the debug log has its reason."
+            "check the model's name, its tools and settings; outside production the debug log says why."
         )
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.", retry_after=wait)
 
@@ -160,19 +169,3 @@ def error_of(body: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return parsed.get("error") or parsed if isinstance(parsed, dict) else None
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a header (its name in lower case) in milliseconds, in seconds or as a date."""
-    millis = headers.get("retry-after-ms", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", millis):
-        return min(float(millis) / 1000, _LONGEST_WAIT)
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
-        return min(float(value), _LONGEST_WAIT)
-    try:
-        # A date is on the wall clock, here and there.
-        seconds = parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(0.0, seconds), _LONGEST_WAIT)

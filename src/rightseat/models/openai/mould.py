@@ -10,8 +10,6 @@ import re
 
 import msgspec
 
-from rightseat.fragments import Fragment, Text
-
 # Inside a JSON string every quote is escaped, so this is a key and its value.
 _CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
 # Some servers put something new into every chunk: then learning again and again would only cost.
@@ -21,31 +19,34 @@ _texts = msgspec.json.Decoder(list[str]).decode
 
 
 class Mould:
-    __slots__ = ("_after", "_before", "_room", "_seam", "_tries")
+    __slots__ = ("_after", "_before", "_seam", "_several", "_size", "_tries")
 
     def __init__(self) -> None:
         self._before = b""
         self._after = b""
         self._seam = b""
-        self._room = 0
+        # Of an event without its text; -1 before one was read: no data is that much longer than its text.
+        self._size = -1
+        # From here on there may be more than one event.
+        self._several = 0
         self._tries = _TRIES
 
-    def texts(self, data: bytes) -> list[Fragment] | None:
-        """The texts, also empty ones, of events that differ in nothing else; None: to be read whole."""
-        before, after = self._before, self._after
-        if not (before and data.startswith(before) and data.endswith(after) and len(data) >= self._room):
+    def text(self, data: bytes) -> str | None:
+        """The texts of events that differ in nothing else, as one; None: to be read whole."""
+        length = len(data)
+        inner = data.removeprefix(self._before).removesuffix(self._after)
+        if length - len(inner) != self._size:
             return None
-        inner = data[len(before) : -len(after)]
         try:
             # No line ends inside: JSON has none in a string.
-            if inner.find(self._seam) < 0:
-                return [Text(_text(inner))]
+            if length < self._several or inner.find(self._seam) < 0:
+                return _text(inner)
             strings = inner.split(self._seam)
             found = _texts(b"[%b]" % b",".join(strings))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         # Where one event held two strings, it was no event of this mould, nor of any other.
-        return [Text("".join(found))] if len(found) == len(strings) else None
+        return "".join(found) if len(found) == len(strings) else None
 
     def learn(self, data: bytes, payload: bytes) -> None:
         """From an event whose payload was a text and nothing else, if nothing came after it."""
@@ -57,4 +58,5 @@ class Mould:
         if len(found) == 1:
             self._before, self._after = event[: found[0].start(1)], event[found[0].end(1) :]
             self._seam = self._after + self._before
-            self._room = len(self._seam) + 2
+            self._size = len(self._seam)
+            self._several = 2 * self._size

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rightseat.abilities import Abilities, listed
+from rightseat.models.openai import faults
 from rightseat.models.openai.api import Api, Chat, Responses, Summary
 from rightseat.models.openai.azure import TokenProvider
 from rightseat.models.openai.request import Dialect
@@ -38,6 +39,13 @@ class Vendor(Struct, frozen=True, kw_only=True):
         if not key:
             return {}
         return {"api-key": key} if self.kind == "azure" else {"Authorization": f"Bearer {key}"}
+
+    @property
+    def credential(self) -> str:
+        """What lets us in, as whoever set it up knows it."""
+        if self.token is not None:
+            return "token_provider"
+        return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else faults.KEY
 
     def knows(self, name: str) -> bool:
         """Whether what is believed of a model is known: a picture that nobody asked for is sent only then."""
