@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rightseat.agent import Agent, AgentSource
 from rightseat.delegate import responder_tool
@@ -72,10 +72,23 @@ class Directory(Mapping[str, Responder]):
         return sum(1 for _ in self)
 
 
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A Responder in a layer. What is known of it before it is asked stays known to the layers around: one
+    that has nothing to do for it steps aside, and no token pays for it."""
+
+    outer: Responder
+    can_ask: bool
+
+    def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
+        return self.outer(turn)
+
+
 def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
     """The first layer is the outermost."""
+    can_ask = bool(getattr(responder, "can_ask", True))
     for layer in reversed(list(layers)):
-        responder = layer(responder)
+        responder = Layered(layer(responder), can_ask)
     return responder
 
 

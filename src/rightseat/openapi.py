@@ -96,7 +96,7 @@ def good(route: Route) -> dict[str, Any]:
 
 def answers(route: Route) -> dict[str, Any]:
     if route.method == "GET":
-        return {"application/json": {}, "text/plain": {}}
+        return {"application/json": {}, "text/html": {}, "text/plain": {}}
     return {"application/json": {}, "text/event-stream": {}}
 
 

@@ -1,11 +1,13 @@
 """Agents of remote places among all who answer, and requests that are handed over to them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from rightseat.agent import Agent, Recalled
-from rightseat.engine import Assistant
+from rightseat.directory import wrapped
+from rightseat.engine import Assistant, Engine
 from rightseat.errors import AgentFailed
 from rightseat.events import (
     CallResult,
@@ -20,12 +22,14 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
+from rightseat.layers.echo import echo
+from rightseat.layers.words import in_words, words
 from rightseat.messages import said
 from rightseat.models.scripted import Scripted, load
 from rightseat.runtime import Runtime
 from rightseat.stores.memory import Memory
 from rightseat.streams import closing
-from rightseat.tools import Tool
+from rightseat.tools import Pause, Result, Tool, ToolContext
 from rightseat.turn import Answer, Owner, Turn
 from tests.kit.chunks import dump
 
@@ -152,6 +156,27 @@ async def test_a_request_is_handed_over_and_seen() -> None:
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Go left."
 
 
+async def test_a_model_is_told_what_an_agent_is_for() -> None:
+    runtime = desk(Place(Guide()))
+    engine = runtime.responders.inner("clerk")
+    assert isinstance(engine, Engine)
+    [tool] = engine.assistant.tools
+    assert (tool.name, tool.description) == ("ask_guide", "Knows the way.")
+
+
+async def test_places_start_at_the_same_time() -> None:
+    """Each may be one that does not answer."""
+    both = asyncio.Barrier(2)
+
+    class Slow(Place):
+        async def start(self) -> None:
+            await both.wait()
+
+    runtime = Runtime(sources=[Slow(), Slow()], store=Memory())
+    async with asyncio.timeout(5):
+        await runtime.start()
+
+
 async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
     runtime = desk(Place(Guide()), handed("fail"), {"say": "Sorry."})
     events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
@@ -179,3 +204,18 @@ async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
     # The same conversation as the one in which it asked, under its own name for the question.
     assert guide.turns[0].thread == guide.turns[1].thread
     assert guide.turns[1].answers == (Answer("ask_7", payload="Up"),)
+
+
+def test_a_layer_steps_aside_for_whom_it_has_nothing_to_do() -> None:
+    store = Memory()
+    layers = [words(store), echo(store)]
+    turn = Turn(messages=(said("user", "?"),), shows_interrupts=False)
+    # Every token would pay for a generator more.
+    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, walk),), in_words)):
+        engine = Engine(Assistant("a", scripted({"say": "Hi"}), tools=tools), store)
+        stream: Any = wrapped(engine, layers)(turn)
+        assert stream.ag_code is code.__code__
+
+
+async def walk(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    yield Result()

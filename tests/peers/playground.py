@@ -24,6 +24,15 @@ title = "Shop"
 tools = ["stall:TOOLS"]
 models = ["default", "other"]
 
+[assistants.boss]
+title = "Boss"
+description = "Hands everything over."
+model = "boss"
+agents = ["default"]
+
+[models.boss]
+spec = "scripted:boss.json"
+
 [[plugins]]
 path = "plugins"
 appears = true
@@ -31,7 +40,8 @@ allow = ["127.0.0.1"]
 
 {more}
 """
-CALLS = {"orders": {}, "cancel": {"id": "a-1"}, "broken": {}, "deliver": {}, "walk": {}}
+CALLS = {"orders": {}, "cancel": {"id": "a-1"}, "broken": {}, "deliver": {}, "walk": {}, "papers": {}}
+WORDS = 200
 PROSE = """\
 ## Title
 
@@ -69,6 +79,36 @@ steps:
     call_type: none
     params: {say: Drawn.}
 """
+TRIP = """\
+name: trip
+description: Asks where to, and goes there.
+steps:
+  - name: start
+    call_type: ask
+    params: {question: Where to?}
+    next: pick
+  - name: pick
+    call_type: choice
+    params:
+      choices:
+        - step: sink
+          when: {path: start, equals: sea}
+        - step: days
+  - name: days
+    call_type: loop
+    params:
+      over: [Mon, Tue, Wed]
+      steps:
+        - name: day
+          call_type: sales
+    next: end
+  - name: sink
+    call_type: broken
+    next: end
+  - name: end
+    call_type: none
+    params: {say: Back home.}
+"""
 LIB = """\
 from rightseat import tool
 
@@ -76,6 +116,16 @@ from rightseat import tool
 def sales() -> list[dict[str, object]]:
     \"\"\"The sales.\"\"\"
     return [{"month": "Jan", "sales": 1}, {"month": "Feb", "sales": 2}]
+
+@tool
+def broken() -> str:
+    \"\"\"Fails.\"\"\"
+    raise RuntimeError("the ship has sunk")
+
+@tool(confirm=True)
+def clear(year: int) -> str:
+    \"\"\"Forget the sales of a year.\"\"\"
+    return f"{year} is forgotten"
 """
 
 
@@ -87,9 +137,15 @@ def script() -> dict[str, Any]:
     return {
         "turns": [
             *turns,
+            {
+                "when": {"user": "two things"},
+                "say": "Both.",
+                "calls": [{"name": "orders"}, {"name": "cancel", "arguments": {"id": "a-3"}}],
+            },
+            {"when": {"user": "two things", "tool": "cancel"}, "say": 'Both {done}, and "more".'},
             {"when": {"user": "prose"}, "say": PROSE},
             {"when": {"user": "hostile"}, "say": HOSTILE},
-            {"when": {"user": "slow"}, "say": "word " * 400, "pace_ms": 25},
+            {"when": {"user": "slow"}, "say": "word " * WORDS, "pace_ms": 25},
             {"when": {"user": "fast"}, "say": "token " * 10_000},
             {"when": {"user": "huge"}, "say": ["x" * 2_000_000]},
             {"when": {"user": "think"}, "reason": "Let me see.", "say": "Thought."},
@@ -103,6 +159,11 @@ def furnish(folder: Path) -> None:
     shutil.copy(HERE / "stall.py", folder)
     (folder / "stall.json").write_text(json.dumps(script()), encoding="utf-8")
     (folder / "other.json").write_text('{"turns": [{"say": "The other model."}]}', encoding="utf-8")
+    handing = [
+        {"when": {"tool": "ask_default"}, "say": "The shop says: {result}"},
+        {"when": {}, "calls": [{"name": "ask_default", "arguments": {"request": "{user}"}}]},
+    ]
+    (folder / "boss.json").write_text(json.dumps({"turns": handing}), encoding="utf-8")
     plugin = folder / "plugins" / "report"
     for name in ("flows", "lib"):
         (plugin / name).mkdir(parents=True)
@@ -110,6 +171,7 @@ def furnish(folder: Path) -> None:
         json.dumps({"id": "report", "name": "Report", "description": "Reports.", "predefined_question": ""})
     )
     (plugin / "flows" / "sales.yaml").write_text(SALES)
+    (plugin / "flows" / "trip.yaml").write_text(TRIP)
     (plugin / "flows" / "wrong.yaml").write_text("name: wrong\nsteps: []\n")
     (plugin / "lib" / "sales.py").write_text(LIB)
 

@@ -51,7 +51,13 @@ async def walked(tab: Tab) -> None:
     await tab.click("button:text-is('Run')")
     await tab.see("svg.flow [data-state=done] text", "chart")
     await tab.click("svg.flow .box >> nth=0")
+    await tab.page.wait_for_timeout(500)
     await shot(tab, "flow")
+    await tab.click("[role=tab] >> text=Wire")
+    await tab.click("[data-view=chat]")
+    await tab.click(".door summary >> nth=0")
+    await tab.page.wait_for_timeout(500)
+    await shot(tab, "wire")
 
 
 async def shot(tab: Tab, name: str) -> None:

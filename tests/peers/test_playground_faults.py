@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.kit.relay import Relay
 from tests.kit.server import Server
 from tests.peers.browser import Chromium, Tab
-from tests.peers.playground import opened, say, served, until
+from tests.peers.playground import WORDS, opened, say, served, until
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
@@ -43,6 +43,32 @@ async def test_a_hostile_answer_neither_runs_nor_loads_nor_hides_anything(tab: T
     # A picture is a link that a person may follow; a script is no link at all.
     links = await tab.page.locator(f"{ANSWER} a").evaluate_all("all => all.map(a => a.href)")
     assert links == ["http://evil.example/p.png?secret=1", "https://evil.example/q"]
+
+
+CHART = {
+    "title": {"text": "x", "link": "javascript:1", "sublink": "http://evil.example"},
+    "tooltip": {"formatter": "<img src=x>", "extraCssText": "x"},
+    "series": [
+        {
+            "type": "bar",
+            "symbol": "image://http://evil.example/a.png",
+            "itemStyle": {"color": {"image": "http://evil.example/b.png"}},
+            "data": [{"name": "https://a.example", "tooltip": {"renderMode": "html"}}],
+        }
+    ],
+    "graphic": [{"type": "image"}],
+}
+
+
+async def test_a_charts_description_loads_and_runs_nothing(tab: Tab) -> None:
+    clean = "async option => (await import('/playground/charts.js')).safe(option)"
+    [series] = (made := await tab.page.evaluate(clean, CHART))["series"]
+    assert made["title"] == {"text": "x"}
+    assert made["tooltip"] == {"renderMode": "richText"}
+    assert "graphic" not in made
+    assert (series["symbol"], series["itemStyle"]) == ("", {"color": {"image": ""}})
+    # What is only a name stays, also where it looks like an address.
+    assert series["data"] == [{"name": "https://a.example", "tooltip": {"renderMode": "richText"}}]
 
 
 @pytest.mark.parametrize(("asked", "shown"), [("fast", 10_000 * 6), ("huge", 120_000)])
@@ -80,7 +106,7 @@ async def test_a_cut_connection_is_joined_again_and_nothing_is_missed(
             counted = f"document.querySelector('{ANSWER} .prose').textContent.split('word').length"
             await until(tab, f"{counted} > {said + 20}")
         await tab.gone("button.stop")
-        assert (await tab.texts(f"{ANSWER} .prose"))[0].split() == ["word"] * 400
+        assert (await tab.texts(f"{ANSWER} .prose"))[0].split() == ["word"] * WORDS
         assert len(await tab.texts(ANSWER)) == 1
 
 
@@ -120,6 +146,22 @@ async def test_a_server_that_is_away_is_said(chromium: Chromium, server: Server)
         relay.closed = False
         await tab.click(".failure button.main")
         await tab.see(ANSWER, "You said: hello")
+
+
+async def test_a_question_that_never_arrived_is_not_lost(chromium: Chromium, server: Server) -> None:
+    """In a conversation that has a past: what comes back from the log is not its answer."""
+    async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
+        tab.expect(CUT)
+        await say(tab, "one")
+        await tab.see(ANSWER, "You said: one")
+        relay.closed = True
+        relay.cut()
+        await say(tab, "two")
+        await tab.see(".banner", "The connection was cut")
+        relay.closed = False
+        await tab.click(".failure button.main")
+        await tab.see(ANSWER, "You said: two")
+        assert await tab.texts(f"{ANSWER} .prose") == ["You said: one", "You said: two"]
 
 
 async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -> None:

@@ -1,6 +1,7 @@
 """The playground's half on the server: its files, and what the page asks for."""
 
 import gzip
+import json
 import re
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from rightseat import Runtime
 from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, load
 from rightseat.outbound.watching import sent, watching
-from rightseat.playground import files
+from rightseat.playground import about, files, setup
 from rightseat.registry import runtime as made
 from rightseat.secret import Secret
 from tests.kit.client import Client
@@ -22,6 +23,24 @@ PAGE = Path(files.HERE) / "page"
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 HTML = {"accept": "text/html"}
 LIMIT = 300_000
+ODD = """
+from rightseat import tool
+
+@tool
+def fail() -> str:
+    \"\"\"Fail.\"\"\"
+    raise ValueError("no luck")
+
+@tool
+def add(a: int) -> int:
+    \"\"\"Add.\"\"\"
+    return a + 1
+
+@tool(confirm=True)
+def clear(year: int) -> str:
+    \"\"\"Forget a year.\"\"\"
+    return f"{year} is gone"
+"""
 
 
 async def get(
@@ -131,22 +150,22 @@ def test_both_languages_say_the_same() -> None:
 
 async def test_a_newcomer_finds_three_examples() -> None:
     async with house(demo()) as server:
-        about = await told(server.url, "/playground/about")
-        assert about["tiny"]
-        assert [one["title"]["en"] for one in about["examples"]] == [
+        found = await told(server.url, "/playground/about")
+        assert found["tiny"]
+        assert [one["title"]["en"] for one in found["examples"]] == [
             "A tool call",
             "A flow with a chart",
             "An approval",
         ]
-        names = [one["name"] for one in about["assistants"]]
-        assert [one["assistant"] for one in about["examples"] if "assistant" in one] == ["demo.sales"]
+        names = [one["name"] for one in found["assistants"]]
+        assert [one["assistant"] for one in found["examples"] if "assistant" in one] == ["demo.sales"]
         assert "demo.sales" in names
 
 
 async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:
     async with house(Runtime(model=Lines())) as server:
-        about = await told(server.url, "/playground/about")
-    assert (about["tiny"], about["examples"]) == (False, [])
+        found = await told(server.url, "/playground/about")
+    assert (found["tiny"], found["examples"]) == (False, [])
 
 
 async def test_flows_and_plugins_are_told_of() -> None:
@@ -181,6 +200,91 @@ async def test_an_operation_is_called_by_hand() -> None:
             assert (await client.json())["error"]["message"]
 
 
+@pytest.fixture
+def broken(tmp_path: Path) -> Runtime:
+    """A plugin that fails, asks and hangs."""
+    folder = tmp_path / "odd"
+    (folder / "lib").mkdir(parents=True)
+    about = {"id": "odd", "name": "Odd", "description": "Odd things.", "predefined_question": ""}
+    (folder / "plugin.json").write_text(json.dumps(about))
+    (folder / "lib" / "odd.py").write_text(ODD)
+    (tmp_path / "rightseat.toml").write_text(
+        f"[models.default]\nspec = 'scripted:demo'\n[[plugins]]\npath = '{folder}'\n"
+    )
+    return made(load(tmp_path / "rightseat.toml", env={}))
+
+
+async def attempt(client: Client, **body: Any) -> Any:
+    await client.post("/playground/try", body)
+    assert (await client.head()).status == 200
+    return await client.json()
+
+
+async def test_whatever_a_tool_does_is_a_result(broken: Runtime) -> None:
+    async with house(broken) as server, Client(server.url) as client:
+        answer = await attempt(client, tool="odd_fail")
+        assert answer["failed"]
+        assert "no luck" in answer["result"]
+        answer = await attempt(client, tool="odd_add", arguments={"a": "x"})
+        assert answer["failed"]
+        assert "invalid_arguments" in answer["result"]
+
+
+async def test_a_call_that_needs_a_yes_is_asked_about_and_answered_once(broken: Runtime) -> None:
+    async with house(broken) as server, Client(server.url) as client:
+        [ask] = (await attempt(client, tool="odd_clear", arguments={"year": 2020}))["asks"]
+        assert "2020" in ask["message"]
+        yes = [{"id": ask["id"], "payload": {"approved": True}}]
+        # The yes is for these arguments: others that come with it do not count.
+        answer = await attempt(client, tool="odd_clear", arguments={"year": 1999}, answers=yes)
+        assert (answer["result"], answer["failed"]) == ("2020 is gone", False)
+        again = await attempt(client, tool="odd_clear", answers=yes)
+        assert again["failed"]
+        assert "answered before" in again["result"]
+
+
+async def test_a_line_for_a_shell_asks_who_was_asked() -> None:
+    async with house(demo()) as server, Client(server.url) as client:
+        body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "Draw"}]}
+        await client.post("/copilotkit/agent/demo.sales/run", body | {"tools": [], "context": []})
+        await client.head()
+        await client.body()
+        doors = {door["name"]: door for door in (await told(server.url, "/playground/wire/t"))["doors"]}
+    assert '"model":"demo.sales"' in doors["openai"]["curl"]
+    assert "/agui/demo.sales " in doors["agui"]["curl"]
+    assert all("best month" in doors[name]["bytes"] for name in ("openai", "agui", "openbb", "copilotkit"))
+
+
+async def test_a_line_for_a_shell_names_the_key_and_does_not_tell_it() -> None:
+    async with house(Runtime(model=Lines(says("Hi."))), authenticate=KEYED) as server:
+        key = {"authorization": "Bearer sesame-7"}
+        async with Client(server.url) as client:
+            body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "Hi"}]}
+            await client.post("/copilotkit/agent/default/run", body | {"tools": [], "context": []}, key)
+            await client.head()
+            await client.body()
+        status, _, found = await get(server.url, "/playground/wire/t", key)
+        assert status == 200
+        assert found.count(b"Bearer $RIGHTSEAT_KEY") == 5
+        assert b"sesame" not in found
+
+
+async def test_without_what_others_made_the_page_is_served_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a clone where npm is not there."""
+    (tmp_path / "page").symlink_to(PAGE)
+    for module in (files, about, setup):
+        monkeypatch.setattr(module, "HERE", tmp_path)
+    async with house(demo()) as server:
+        assert (await get(server.url, "/", HTML))[0] == 200
+        assert (await get(server.url, "/playground/vendor/echarts.js"))[0] == 404
+        assert (await told(server.url, "/playground/about"))["charts"] is False
+        lines = (await told(server.url, "/playground/setup"))["lines"]
+        [charts] = [line for line in lines if line["what"] == "charts"]
+        assert (charts["state"], charts["fix"]) == ("skipped", "make assets")
+
+
 async def test_what_it_shows_needs_the_key_and_its_files_do_not() -> None:
     async with house(demo(), authenticate=KEYED) as server:
         for path in ("about", "flows", "plugins", "setup", "prompts/r", "wire/t"):
@@ -213,6 +317,7 @@ async def test_a_run_is_written_as_each_door_writes_it() -> None:
             "agui": "TEXT_MESSAGE_CONTENT",
             "openbb": "copilotMessageChunk",
             "copilotkit": "TextMessageOutput",
+            "mcp": "jsonrpc",
         }
         for name, mark in marks.items():
             assert mark in doors[name]["bytes"], name

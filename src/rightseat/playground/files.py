@@ -1,4 +1,4 @@
-"""The page's files, read once: ours are in the package, and what others made lies in `vendor` where it was
+"""The page's files, each read once: ours are in the package, what others made lies in `vendor` where it was
 fetched. A name is looked up and never joined to a path."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAFE = (
     (
         b"content-security-policy",
         # Nothing from elsewhere, nothing inline: what an answer says cannot run, load or send anything.
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     (b"x-content-type-options", b"nosniff"),
@@ -49,22 +49,29 @@ def read(path: Path) -> File:
 
 
 class Page:
-    """Lazily: a server that no browser asks reads nothing."""
+    """Each file is read when a browser first asks for it: the largest is seldom needed."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, File] = {}
 
     @cached_property
-    def files(self) -> dict[str, File]:
-        own = {path.name: read(path) for path in (HERE / "page").iterdir() if path.suffix in KINDS}
+    def paths(self) -> dict[str, Path]:
+        own = {path.name: path for path in (HERE / "page").iterdir() if path.suffix in KINDS}
         vendor = HERE / "vendor"
         given = vendor.iterdir() if vendor.is_dir() else ()
-        return own | {f"vendor/{path.name}": read(path) for path in given if path.suffix in KINDS}
+        return own | {f"vendor/{path.name}": path for path in given if path.suffix in KINDS}
+
+    def find(self, name: str) -> File | None:
+        if name not in self.read and name in self.paths:
+            self.read[name] = read(self.paths[name])
+        return self.read.get(name)
 
     def index(self) -> Reply:
-        return whole(
-            200, self.files["index.html"].data, (b"cache-control", b"no-cache"), *SAFE, kind=KINDS[".html"]
-        )
+        data = read(self.paths["index.html"]).data
+        return whole(200, data, (b"cache-control", b"no-cache"), *SAFE, kind=KINDS[".html"])
 
     def file(self, request: Request, host: Host) -> Reply:
-        found = self.files.get(request.params["name"])
+        found = self.find(request.params["name"])
         if found is None:
             raise NotFound(f"The playground has no file {request.params['name'][:100]!r}.")
         # Checked anew each time: a new version's files must not meet an old one's.

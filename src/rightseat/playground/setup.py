@@ -75,7 +75,8 @@ def clients(base: str, keyed: bool) -> Iterator[dict[str, str]]:
         "name": "OpenAI (Python)",
         "line": f'OpenAI(base_url="{base}/v1", api_key="{key if keyed else "none"}")',
     }
-    yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default" }})'}
+    more = f', headers: {{ Authorization: "Bearer {key}" }}' if keyed else ""
+    yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default"{more} }})'}
     bearer = f' --header "Authorization: Bearer {key}"' if keyed else ""
     yield {
         "name": "MCP (Claude Code)",

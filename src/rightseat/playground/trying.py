@@ -1,68 +1,74 @@
-"""An operation called by hand: with a person's own arguments, past no model, under the same rules."""
+"""An operation called by hand: with a person's own arguments and no model between, as a run like any other.
+So it is counted, limited, stopped and asked about as a model's call is. Whatever a tool does is a result."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from rightseat.door import Request
-from rightseat.errors import CallerError, NotFound, RightseatError
+from rightseat.errors import NotFound
+from rightseat.events import CallResult, Interrupt, RunFailed
 from rightseat.library import Runtime
-from rightseat.messages import said
+from rightseat.messages import Call, Message
 from rightseat.outbound.watching import watching
-from rightseat.schema import checker
+from rightseat.sources import CALLED
 from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext, failure
-from rightseat.turn import Turn
+from rightseat.turn import Answer, Turn
 
-SECONDS = 60
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What a person answered to a question of the call's."""
+
+    id: str
+    status: Literal["resolved", "cancelled"] = "resolved"
+    payload: Any = None
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] = {}
-    approved: bool = False
-    """A person has said yes to a call that needs it."""
+    answers: list[Said] = []
+    """To what the call asked before: then it goes on, with the arguments it had."""
 
 
 async def tried(runtime: Runtime, given: Attempt, request: Request) -> dict[str, Any]:
-    tool = found(runtime, given.tool)
-    problem = tool.check(given.arguments) if tool.check else checker(tool.parameters).problem(given.arguments)
-    if problem:
-        raise CallerError(f"arguments: {problem}", param="arguments")
-    if tool.confirm and not given.approved:
-        return {"confirm": f"{tool.name} changes something. Call it with these arguments?"}
+    if given.tool not in runtime.tools:
+        raise NotFound(f"No plugin has a tool called {given.tool[:64]!r}.", param="tool")
     began = time.perf_counter()
     with watching() as seen:
-        result = await called(tool, given.arguments, request)
-    took = round((time.perf_counter() - began) * 1000)
-    if isinstance(result, Pause):
-        asks = [{"message": ask.message, "schema": ask.schema} for ask in result.asks]
-        return {"asks": asks, "requests": seen, "ms": took}
-    return {"result": result.text, "failed": result.failed, "requests": seen, "ms": took}
+        told = await carried_out(runtime, turn_of(given, request))
+    return {**told, "requests": seen, "ms": round((time.perf_counter() - began) * 1000)}
 
 
-def found(runtime: Runtime, name: str) -> Tool:
-    entry = runtime.plugins.by_name.get(name) if runtime.plugins else None
-    if entry is None:
-        raise NotFound(f"No plugin has a tool called {name[:64]!r}.", param="tool")
-    return entry.tool
+def turn_of(given: Attempt, request: Request) -> Turn:
+    call = Call("call", given.tool, msgspec.json.encode(given.arguments).decode())
+    return Turn(
+        messages=(Message("assistant", calls=(call,)),),
+        assistant=CALLED,
+        answers=tuple(Answer(one.id, one.status, one.payload) for one in given.answers),
+        owner=request.owner,
+        headers=request.passed,
+        base=request.base,
+    )
 
 
-async def called(tool: Tool, arguments: dict[str, Any], request: Request) -> Result | Pause:
-    assert tool.call is not None, "a plugin's tool runs here"
-    turn = Turn(messages=(said("user", f"Call {tool.name}."),), owner=request.owner, base=request.base)
-    last: Result | Pause | None = None
-    try:
-        async with asyncio.timeout(tool.timeout or SECONDS):
-            async with closing(tool.call(arguments, ToolContext(turn, "call_playground"))) as items:
-                async for item in items:
-                    last = item if isinstance(item, Result | Pause) else last
-    except TimeoutError:
-        return failure("timeout", f"{tool.name} took too long and was stopped.")
-    except RightseatError as error:
-        return failure(error.code, error.message)
-    return last or Result()
+async def carried_out(runtime: Runtime, turn: Turn) -> dict[str, Any]:
+    """The result, or what the call asks first."""
+    told: dict[str, Any] = {"result": "", "failed": False}
+    asks: list[dict[str, Any]] = []
+    async with closing(runtime.run(turn)) as events:
+        async for event in events:
+            match event:
+                case CallResult(_, content, failed):
+                    told = {"result": content, "failed": failed}
+                case Interrupt(id, _, message, schema):
+                    asks.append({"id": id, "message": message, "responseSchema": schema})
+                case RunFailed(_, message):
+                    told = {"result": message, "failed": True}
+                case _:
+                    pass
+    return {"asks": asks} if asks else told

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -19,6 +21,14 @@ from rightseat.turn import Turn
 QUESTION = "Count from one to five, in words."
 """What every door's probes ask: here the run's own question takes its place."""
 MOST = 200_000
+# Where a door's own probe asks nobody anything: the call by which its client would.
+ASK = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "ask_default", "arguments": {"request": QUESTION}},
+}
+CALLS = {"mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None, msgspec.json.encode(ASK))}
 
 
 class Replay:
@@ -41,14 +51,19 @@ class Replay:
 
 async def wired(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
     entries = await read(runtime, request)
-    question, events = last(entries, request.query.get("run", ""))
+    question, agent, events = last(entries, request.query.get("run", ""))
     host: Any = Replay(runtime, events)
     shown = []
     for door in doors:
-        probe = next((one for one in reversed(door.probes) if one.method == "POST"), None)
+        probe = probe_of(door)
         if probe is not None:
-            shown.append(await written(door, asking(probe, question), request, host))
+            shown.append(await written(door, aimed(asking(probe, question), agent, runtime), request, host))
     return {"question": question, "doors": shown}
+
+
+def probe_of(door: Door) -> Probe | None:
+    posts = (one for one in reversed(door.probes) if one.method == "POST")
+    return CALLS.get(door.name) or next(posts, None)
 
 
 async def read(runtime: Runtime, request: Request) -> list[Entry]:
@@ -63,26 +78,51 @@ async def read(runtime: Runtime, request: Request) -> list[Entry]:
     return found
 
 
-def last(entries: list[Entry], run: str) -> tuple[str, list[Event]]:
-    """The question and the events of a run, by its id or the last one."""
+def last(entries: list[Entry], run: str) -> tuple[str, str, list[Event]]:
+    """The question, who was asked and the events of a run, by its id or the last one."""
     question, asked, found = "", "", ""
+    agent, wanted = "", ""
     events: list[Event] = []
     for entry in entries:
         if isinstance(entry, Posted):
             said = [message for message in entry.messages if message.role == "user"]
             asked = said[-1].text if said else asked
+            wanted = entry.assistant or wanted
             continue
         if isinstance(entry, RunStarted):
             if run and found == run:
                 break
-            question, found, events = asked, entry.run, []
+            question, agent, found, events = asked, wanted, entry.run, []
         events.append(entry)
-    return question, events
+    return question, agent, events
+
+
+def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
+    """Asked of who was asked here, where the door's clients say so in the request."""
+    if not agent:
+        return probe
+    match probe.path.split("/"):
+        case ["", "agui", _]:
+            return replace(probe, path=f"/agui/{quote(agent, safe='')}")
+        case ["", "v1", "chat", "completions"]:
+            body = msgspec.json.decode(probe.body, type=dict[str, Any])
+            return replace(probe, body=msgspec.json.encode({**body, "model": agent}))
+        case ["", "mcp"]:
+            # Only here: a server may be without this door.
+            from rightseat.doors.mcp.catalogue import asked as who
+
+            host: Any = runtime
+            names = {one.responder: name for name, one in who(host).items()}
+            return replace(
+                probe, body=probe.body.replace(b"ask_default", names.get(agent, "ask_default").encode())
+            )
+        case _:
+            return probe
 
 
 def asking(probe: Probe, question: str) -> Probe:
     old, new = (msgspec.json.encode(text)[1:-1] for text in (QUESTION, question or QUESTION))
-    return Probe(probe.name, probe.method, probe.path, probe.check, probe.body.replace(old, new))
+    return replace(probe, body=probe.body.replace(old, new))
 
 
 async def written(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
@@ -104,7 +144,7 @@ async def written(door: Door, probe: Probe, request: Request, host: Any) -> dict
         body = error.message.encode()
     return {
         "name": door.name,
-        "curl": curl(request.base, probe),
+        "curl": curl(request, probe),
         "bytes": body[:MOST].decode("utf-8", "replace"),
         "size": len(body),
     }
@@ -119,9 +159,13 @@ def fits(route: str, path: str) -> bool:
 
 def params(route: str, path: str) -> dict[str, str]:
     pairs = zip(route.split("/"), path.split("/"), strict=True)
-    return {name[1:-1]: value for name, value in pairs if name[:1] == "{"}
+    return {name[1:-1]: unquote(value) for name, value in pairs if name[:1] == "{"}
 
 
-def curl(base: str, probe: Probe) -> str:
+def curl(request: Request, probe: Probe) -> str:
+    """The key stands in it by the name of a variable."""
+    key = ' -H "Authorization: Bearer $RIGHTSEAT_KEY"' if request.headers.get("authorization") else ""
+    accept = " -H 'accept: application/json, text/event-stream'" if probe.path == "/mcp" else ""
     body = shlex.quote(probe.body.decode())
-    return f"curl -N {base}{probe.path} -H 'content-type: application/json' -d {body}"
+    head = f"-H 'content-type: application/json'{accept}{key}"
+    return f"curl -N {request.base}{probe.path} {head} -d {body}"

@@ -1,6 +1,6 @@
 // Every route of this server, from its own OpenAPI document.
 
-import { h, put } from "./dom.js";
+import { folded, h, put } from "./dom.js";
 import { value } from "./values.js";
 import { learn } from "./words.js";
 import * as server from "./server.js";
@@ -40,6 +40,12 @@ export class ApiView {
   }
 
   route(method, path, route, document) {
+    const name = h("code", {}, `${method.toUpperCase()} ${path}`);
+    const summary = [name, " ", h("span", { class: "dim" }, route.summary ?? "")];
+    return folded({ class: "operation" }, summary, () => this.told(route, document));
+  }
+
+  told(route, document) {
     const { words } = this.app;
     const schema = Object.values(route.requestBody?.content ?? {})[0]?.schema;
     const name = schema?.$ref?.split("/").pop();
@@ -47,18 +53,9 @@ export class ApiView {
     const answers = Object.entries(route.responses ?? {}).map(([status, one]) =>
       h("li", {}, h("code", {}, status), ` ${one.description ?? ""}`),
     );
-    return h(
-      "details",
-      { class: "operation" },
-      h(
-        "summary",
-        {},
-        h("code", {}, `${method.toUpperCase()} ${path}`),
-        " ",
-        h("span", { class: "dim" }, route.summary ?? ""),
-      ),
+    return [
       body ? [h("h4", {}, words.body), value(body, words)] : null,
       answers.length ? [h("h4", {}, words.answers), h("ul", {}, answers)] : null,
-    );
+    ];
   }
 }

@@ -2,6 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { chart } from "./charts.js";
+import { figures } from "./figures.js";
 import { Prose, link } from "./markdown.js";
 import { records, table, value } from "./values.js";
 
@@ -35,11 +36,14 @@ const DRAW = {
     return found ? table(found.columns, found.rows, words, name) : value(content, words);
   },
   chart({ content, name }, words) {
+    const option = content?.option ?? content;
     const place = h("div", {}, h("p", { class: "dim" }, words.loading));
-    const missing = () => [h("p", { class: "dim" }, words.noCharts), value(data(content), words)];
-    chart(content?.option ?? content, name).then(
-      (drawn) => put(place, drawn),
-      () => put(place, missing()),
+    const shown = figures(option ?? undefined);
+    const data = shown ? table(shown.columns, shown.rows, words, name) : value(option, words);
+    const below = h("details", {}, h("summary", { class: "dim" }, words.data), data);
+    chart(option, name).then(
+      (drawn) => put(place, drawn, below),
+      () => put(place, h("p", { class: "dim" }, words.noCharts), data),
     );
     return place;
   },
@@ -55,9 +59,3 @@ const DRAW = {
     return prose.element;
   },
 };
-
-/** What a chart shows, where it says so; else its whole description. */
-function data(content) {
-  const option = content?.option ?? content;
-  return content?.data ?? option?.dataset?.source ?? option;
-}

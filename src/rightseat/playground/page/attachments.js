@@ -51,7 +51,5 @@ function preview(one, name) {
   const { type, value, mimeType } = one.source ?? {};
   // Pictures from elsewhere are not loaded: who shows them would learn who looks.
   const drawn = one.type === "image" && type === "data" && /^image\/(png|jpeg|gif|webp)$/.test(mimeType);
-  return drawn
-    ? h("img", { src: `data:${mimeType};base64,${value}`, alt: name })
-    : h("span", {}, name);
+  return drawn ? h("img", { src: `data:${mimeType};base64,${value}`, alt: name }) : h("span", {}, name);
 }

@@ -10,13 +10,13 @@ let library;
 export async function chart(option, name) {
   library ??= import(`${BASE}/playground/vendor/echarts.js`);
   const echarts = await library;
-  const place = h("div", { class: "chart", role: "img", "aria-label": name });
+  const place = h("div", { class: "drawing", role: "img", "aria-label": name });
   let drawn = null;
   // Drawn when it has its size, and again with each new one: a part of the page that is hidden has none.
   new ResizeObserver(() => {
     if (!place.clientWidth) return;
     if (drawn) drawn.resize();
-    else drawn = fill(echarts, place, option);
+    else drawn = fill(echarts, place, framed(safe(option), name));
   }).observe(place);
   return place;
 }
@@ -25,8 +25,20 @@ function fill(echarts, place, option) {
   const dark = document.documentElement.dataset.theme === "dark";
   const drawn = echarts.init(place, dark ? "dark" : null, { renderer: "canvas" });
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  drawn.setOption({ ...safe(option), backgroundColor: "transparent", animation: !still });
+  drawn.setOption({ ...option, backgroundColor: "transparent", animation: !still });
   return drawn;
+}
+
+/** As it fits into its card, which has the title already, and where a name beside an axis would be cut. */
+function framed(option, name) {
+  const { title, xAxis, ...rest } = option;
+  const named = (axis) => (axis?.name ? { nameLocation: "middle", nameGap: 30, ...axis } : axis);
+  const own = [title].flat()[0]?.text === name ? {} : { title };
+  return {
+    ...rest,
+    ...own,
+    ...(xAxis ? { xAxis: Array.isArray(xAxis) ? xAxis.map(named) : named(xAxis) } : {}),
+  };
 }
 
 const BANNED = new Set([

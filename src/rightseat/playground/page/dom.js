@@ -36,6 +36,13 @@ export function put(element, ...children) {
   return fill(element, children);
 }
 
+/** Something to open, made when it is: most of what a page could show is never looked at. */
+export function folded(props, summary, make) {
+  const element = h("details", props, h("summary", {}, summary));
+  element.addEventListener("toggle", () => fill(element, [make()]), { once: true });
+  return element;
+}
+
 /** A button that copies a text and says so. */
 export function copier(text, words) {
   const button = h("button", { type: "button", class: "quiet", onclick: copy }, words.copy);

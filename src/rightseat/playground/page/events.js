@@ -11,9 +11,7 @@ const TAKE = {
     talk.running = true;
     talk.suggestions = [];
     talk.runs.push({ id: event.runId, began: now, from: talk.log.length - 1, replayed });
-    for (const message of event.input?.messages ?? []) {
-      if (message.role === "user" && !talk.byId.has(message.id)) talk.say(message);
-    }
+    for (const message of event.input?.messages ?? []) recall(talk, message);
     for (const question of talk.questions) talk.touch(question).answer = { past: true };
     for (const item of talk.items) {
       if (item.waiting) Object.assign(talk.touch(item), { waiting: false, open: true });
@@ -145,6 +143,21 @@ const INSIDE = {
     if (call) call.result = content;
   },
 };
+
+/** What was posted with a run and did not happen here: a branch's past, or what another client said. */
+function recall(talk, { id, role, content, toolCalls = [], toolCallId }) {
+  if (role === "tool") {
+    const call = talk.byId.get(toolCallId);
+    if (call && call.result === undefined) talk.touch(call).result = content;
+    return;
+  }
+  const said = role === "user" || (role === "assistant" && content);
+  if (said && !talk.byId.has(id)) talk.say({ id, role, content });
+  for (const { id: callId, function: made } of toolCalls) {
+    if (talk.byId.has(callId)) continue;
+    talk.add({ kind: "call", id: callId, name: made.name, parent: id, args: made.arguments, ended: true });
+  }
+}
 
 function close(id) {
   return (talk, event, now) => {

@@ -95,6 +95,7 @@ export class FlowsView {
     );
     const drawn = graph(flow, (name) => this.look(name));
     this.boxes = drawn.boxes;
+    this.known = "";
     this.asked = h("div", { class: "asked", "aria-live": "polite" });
     this.cards = new Map();
     const hint = h("p", { class: "dim" }, words.clickStep);
@@ -160,13 +161,14 @@ export class FlowsView {
     for (const [name, box] of this.boxes) box.dataset.state = stateOf(this.step(name), talk);
     this.tell();
     const asking = mine ? talk.items.filter((item) => item.kind in ASKING && !item.answer) : [];
-    const kept = asking.map((item) => this.card(item));
-    const link = h("a", { href: "#/chat" }, this.app.words.toTalk);
-    const known = kept.map((one) => one.element);
-    if (known.length !== this.asked.querySelectorAll(".card").length || mine !== this.mine) {
-      put(this.asked, known, mine && talk.items.length ? h("p", {}, link) : null);
-    }
-    this.mine = mine;
+    const told = mine && talk.items.length > 0;
+    // Put in again, a form that somebody fills in would lose what is in it.
+    const known = [told, ...asking.map((item) => item.id)].join(" ");
+    if (known === this.known) return;
+    this.known = known;
+    const link = h("p", {}, h("a", { href: "#/chat" }, this.app.words.toTalk));
+    const cards = asking.map((item) => this.card(item).element);
+    put(this.asked, cards, told ? link : null);
   }
 
   card(item) {

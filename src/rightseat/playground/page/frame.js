@@ -10,7 +10,7 @@ export class Frame {
     this.tabs = views.map((name) => h("a", { href: `#/${name}`, dataset: { view: name } }, words[name]));
     this.choice = h("div", { class: "row choice" });
     this.looking = this.button(words.inspector, () => this.inspect(), { "aria-pressed": "false" });
-    this.menu = this.button("☰", () => this.fold(!this.folded), {
+    this.menu = this.button("☰", () => this.list(!this.listing), {
       class: "quiet menu",
       "aria-label": words.threads,
       "aria-expanded": "false",
@@ -52,7 +52,8 @@ export class Frame {
   }
 
   show(name, element) {
-    put(this.stage, element);
+    // What is there already stays: put in again it would lose the focus.
+    if (this.stage.firstChild !== element) put(this.stage, element);
     for (const tab of this.tabs) {
       if (tab.dataset.view === name) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
@@ -66,12 +67,12 @@ export class Frame {
   }
 
   /** On a phone the list of conversations lies over the page. */
-  get folded() {
-    return this.house.classList.contains("folded");
+  get listing() {
+    return this.house.classList.contains("listing");
   }
 
-  fold(open) {
-    this.house.classList.toggle("folded", open);
+  list(open) {
+    this.house.classList.toggle("listing", open);
     this.menu.setAttribute("aria-expanded", String(open));
   }
 

@@ -2,6 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { ApiView } from "./api.js";
+import { files } from "./attachments.js";
 import { Chat } from "./chat.js";
 import { FlowsView } from "./flows.js";
 import { Frame } from "./frame.js";
@@ -57,6 +58,7 @@ class App {
       words: () => this.words,
       listed: () => this.threads.show(),
       restarted: () => this.redraw(),
+      returned: ({ text, content }) => (this.chat.composer.draft = { text, parts: files(content) }),
     });
     this.session.agent = this.about.assistants[0]?.name ?? "default";
     this.build();
@@ -121,7 +123,7 @@ class App {
   changed() {
     this.redraw();
     this.frame.picked();
-    this.frame.fold(false);
+    this.frame.list(false);
     this.threads.show();
   }
 
@@ -209,7 +211,7 @@ class App {
   key(event) {
     if (!this.session) return;
     if (event.key === "Escape") {
-      if (this.frame.folded) this.frame.fold(false);
+      if (this.frame.listing) this.frame.list(false);
       else if (this.talk.running) this.stop();
     }
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {

@@ -13,7 +13,7 @@ const ROW = /^\s*\|.*\|\s*$/;
 const DIVIDER = /^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$/;
 
 /** A text in blocks, each a run of lines that stand for one element. */
-export function blocks(text) {
+function blocks(text) {
   const found = [];
   const lines = text.split("\n");
   let at = 0;
@@ -54,7 +54,7 @@ function kindOf(line) {
 }
 
 /** One block as an element. */
-export function block(lines) {
+function block(lines) {
   const fence = FENCE.exec(lines[0]);
   if (fence) {
     const closed = lines.length > 1 && lines[lines.length - 1].trimStart().startsWith(fence[1]);
@@ -160,7 +160,7 @@ const MARKS = new RegExp(
 );
 
 /** The words of a line, with what is marked in them. */
-export function inline(text) {
+function inline(text) {
   if (text.length > 100_000) return [text];
   const found = [];
   let at = 0;

@@ -1,7 +1,8 @@
 // The plugins: what each has, what is wrong with it, and its operations to try by hand.
 
-import { h, put } from "./dom.js";
+import { folded, h, put } from "./dom.js";
 import { form } from "./forms.js";
+import { QuestionCard } from "./questions.js";
 import { parsed, value } from "./values.js";
 import { learn } from "./words.js";
 import * as server from "./server.js";
@@ -13,11 +14,9 @@ learn("en", {
   result: "Result",
   allFine: "Nothing is wrong with it.",
   problems: "What is wrong",
-  sure: "Call it",
   operations: "Operations",
   asModel: "As a model sees it",
-  calling1: "Calling …",
-  needsMore: "It needs to know more:",
+  trying: "Calling …",
   confirms: "asks first",
 });
 learn("zh", {
@@ -27,11 +26,9 @@ learn("zh", {
   result: "结果",
   allFine: "没有问题。",
   problems: "问题",
-  sure: "确认调用",
   operations: "操作",
   asModel: "模型所见",
-  calling1: "正在调用…",
-  needsMore: "还需要以下信息：",
+  trying: "正在调用…",
   confirms: "先询问",
 });
 
@@ -83,27 +80,22 @@ class Operation {
     const send = (event) => {
       event.preventDefault();
       const given = this.fields.value();
-      if (given) this.call(given, false);
+      if (given) this.call({ arguments: given });
     };
     const short = tool.description.split("\n")[0].slice(0, 120);
     const asks = tool.confirm ? h("small", { class: "dim" }, ` (${words.confirms})`) : null;
     const summary = h("summary", {}, h("code", {}, tool.name), asks, " ", h("span", { class: "dim" }, short));
-    const schema = h(
-      "details",
-      {},
-      h("summary", { class: "dim" }, words.asModel),
-      value(tool.parameters, words),
-    );
+    const model = h("span", { class: "dim" }, words.asModel);
+    const schema = folded({}, model, () => value(tool.parameters, words));
     const entry = h("form", { onsubmit: send }, this.fields.element, this.button);
     this.element = h("details", { class: "operation" }, summary, schema, entry, this.out);
   }
 
-  async call(given, approved) {
-    put(this.out, h("p", { class: "dim" }, this.words.calling1));
+  async call(more) {
+    put(this.out, h("p", { class: "dim" }, this.words.trying));
     this.button.disabled = true;
     try {
-      const body = { tool: this.tool.name, arguments: given, approved };
-      put(this.out, this.answer(await server.post("/playground/try", body), given, approved));
+      put(this.out, this.told(await server.post("/playground/try", { tool: this.tool.name, ...more })));
     } catch (error) {
       put(this.out, h("p", { class: "bad", role: "alert" }, error.message));
     } finally {
@@ -111,32 +103,26 @@ class Operation {
     }
   }
 
-  answer({ confirm, requests = [], asks = [], result, failed, ms }, given, approved) {
+  told({ requests, asks = [], result, failed, ms }) {
     const { words } = this;
-    if (confirm) return this.sure(confirm, given);
     const shown = requests.length ? [h("h4", {}, words.request), requests.map(request)] : null;
-    const more = asks.map((ask) => this.more(ask, given, approved));
-    if (result === undefined) return [shown, more];
+    if (asks.length) return [shown, this.questions(asks)];
     const text = h("div", { class: failed ? "bad" : null }, value(parsed(result), words));
     return [shown, h("h4", {}, `${words.result} (${ms} ms)`), text];
   }
 
-  sure(question, given) {
-    const yes = { type: "button", class: "main", onclick: () => this.call(given, true) };
-    return h("div", { class: "card question" }, h("p", {}, question), h("button", yes, this.words.sure));
-  }
-
-  /** What the call asks a person for goes into its arguments. */
-  more({ message, schema }, given, approved) {
-    const fields = form(schema, this.words);
-    const send = (event) => {
-      event.preventDefault();
-      const told = fields.value();
-      if (told) this.call({ ...given, ...told }, approved);
+  /** What the call asks a person first: it goes on when all of it is answered. */
+  questions(asks) {
+    const given = new Map();
+    const answer = (item, { payload, status }) => {
+      given.set(item.id, { id: item.id, payload, status });
+      if (given.size === asks.length) this.call({ answers: [...given.values()] });
     };
-    const text = [h("p", {}, this.words.needsMore), h("p", {}, message)];
-    const button = h("button", { class: "main" }, this.words.tryIt);
-    return h("form", { class: "card question", onsubmit: send }, text, fields.element, button);
+    return asks.map((item) => {
+      const card = new QuestionCard(item, { words: this.words, answer });
+      card.update(item);
+      return card.element;
+    });
   }
 }
 

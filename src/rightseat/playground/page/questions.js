@@ -25,7 +25,7 @@ export class QuestionCard {
   }
 }
 
-export function kind(item) {
+function kind(item) {
   const schema = item.responseSchema ?? {};
   if (schema.properties?.approved) return "confirm";
   return schema.type === "object" && Object.keys(schema.properties ?? {}).length ? "form" : "text";

@@ -1,6 +1,6 @@
 // The events of a run as they came.
 
-import { h, put, copier } from "./dom.js";
+import { copier, folded, h, put } from "./dom.js";
 import { seconds } from "./timeline.js";
 import { learn } from "./words.js";
 
@@ -41,16 +41,8 @@ export class Raw {
     this.found += 1;
     if (this.found > MOST) return;
     const told = event.type === "CUSTOM" ? ` ${event.name}` : "";
-    const summary = h(
-      "summary",
-      {},
-      h("span", { class: "dim" }, seconds(at - began)),
-      ` ${event.type}${told}`,
-    );
-    const body = h("details", {}, summary);
-    // Thousands of them are closed for ever: what is in one is written when it is opened.
-    const fill = () => body.children.length > 1 || body.append(h("pre", {}, JSON.stringify(event, null, 2)));
-    body.addEventListener("toggle", fill);
+    const summary = [h("span", { class: "dim" }, seconds(at - began)), ` ${event.type}${told}`];
+    const body = folded({}, summary, () => h("pre", {}, JSON.stringify(event, null, 2)));
     this.list.append(h("li", {}, body));
   }
 }

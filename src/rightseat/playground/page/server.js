@@ -26,7 +26,7 @@ export const key = {
 /** A line to copy, with the key in the place of its name. */
 export const keyed = (line) => line.replaceAll("$RIGHTSEAT_KEY", key.get() || "$RIGHTSEAT_KEY");
 
-export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
+async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
   const sent = { ...headers };
   if (key.get()) sent.authorization = `Bearer ${key.get()}`;
   if (body !== undefined) sent["content-type"] = "application/json";
@@ -56,7 +56,7 @@ export const get = async (path) => (await ask(path)).json();
 export const post = async (path, body) => (await ask(path, { method: "POST", body })).json();
 
 /** The events of a stream, as {id, event}. */
-export async function* events(response) {
+async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
@@ -92,16 +92,15 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A run's events. When the connection is cut they go on where they were; `onCut` hears of it. */
 export async function* run(agent, input, { signal, onCut = () => {} } = {}) {
-  yield* followed(() => ask(`${AGENT(agent)}/run`, { method: "POST", body: input, signal }), agent, input, {
-    signal,
-    onCut,
-  });
+  const first = () => ask(`${AGENT(agent)}/run`, { method: "POST", body: input, signal });
+  yield* followed(first, agent, input, { signal, onCut });
 }
 
 /** A kept thread from its beginning, and its run if one is under way. */
 export async function* connect(agent, thread, { signal, onCut = () => {} } = {}) {
   const input = {
     threadId: thread,
+    protocolVersion: "1.0",
     runId: newId(),
     messages: [],
     tools: [],
@@ -109,18 +108,15 @@ export async function* connect(agent, thread, { signal, onCut = () => {} } = {})
     state: {},
     forwardedProps: {},
   };
-  yield* followed(
-    () => ask(`${AGENT(agent)}/connect`, { method: "POST", body: input, signal }),
-    agent,
-    input,
-    { signal, onCut, whole: true },
-  );
+  const first = () => ask(`${AGENT(agent)}/connect`, { method: "POST", body: input, signal });
+  yield* followed(first, agent, input, { signal, onCut, whole: true });
 }
 
 async function* followed(first, agent, input, { signal, onCut, whole = false }) {
   let last = "";
   let open = false;
   let tries = 0;
+  let ours = true;
   let begin = first;
   for (;;) {
     let silent = true;
@@ -130,11 +126,14 @@ async function* followed(first, agent, input, { signal, onCut, whole = false }) 
       for await (const { id, event } of events(response)) {
         tries = 0;
         silent = false;
+        ours ||= event.type === "RUN_STARTED" && event.runId === input.runId;
+        if (!ours) continue;
         if (event.type === "RUN_STARTED") open = true;
         if (ENDS.has(event.type)) open = false;
         last = id || last;
         yield event;
       }
+      if (!ours) throw new Refused(0, "", "cut");
       // A thread that is only read has ended when its last run has.
       if (!open && (last || whole)) return;
       if (silent && last) throw new Lost();
@@ -145,6 +144,8 @@ async function* followed(first, agent, input, { signal, onCut, whole = false }) 
     if (tries >= PAUSES.length) throw new Refused(0, "", "cut");
     onCut(true);
     await wait(PAUSES[tries++]);
+    // Cut before the first word: whatever the thread has besides is known, and this run may never have begun.
+    ours = whole || last !== "";
     begin = () =>
       ask(`${AGENT(agent)}/connect`, {
         method: "POST",

@@ -7,9 +7,10 @@ import * as server from "./server.js";
 
 export class Session {
   /** `shown()` is called when there is something new to draw, `told(text)` when there is something to say,
-   * `listed()` when the list of conversations may have changed, `restarted()` when all is to be drawn anew. */
-  constructor({ shown, told, words, listed, restarted }) {
-    Object.assign(this, { shown, told, words, listed, restarted });
+   * `listed()` when the list of conversations may have changed, `restarted()` when all is to be drawn anew,
+   * `returned(item)` with a message that could not be sent. */
+  constructor({ shown, told, words, listed, restarted, returned }) {
+    Object.assign(this, { shown, told, words, listed, restarted, returned });
     this.agent = "default";
     this.model = "";
     this.abort = new AbortController();
@@ -98,6 +99,7 @@ export class Session {
     } catch (error) {
       if (talk !== this.talk || error.name === "AbortError") return;
       if (error instanceof server.Lost) await this.reopen();
+      else if (error.code === "conflict") await this.late();
       else this.failed(error);
     } finally {
       if (talk === this.talk) {
@@ -107,6 +109,13 @@ export class Session {
         this.shown();
       }
     }
+  }
+
+  /** Another tab has asked in between: what it asked is shown, and this question goes back into its box. */
+  async late() {
+    const last = this.talk.items.at(-1);
+    if (last?.kind === "message" && last.role === "user") this.returned(last);
+    await this.reopen();
   }
 
   failed(error) {

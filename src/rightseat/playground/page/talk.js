@@ -79,7 +79,7 @@ export class Talk {
   }
 }
 
-export function textOf(content) {
+function textOf(content) {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => part.text ?? "").join("");
 }

@@ -65,7 +65,7 @@ export class Threads {
   }
 
   open(thread) {
-    this.app.frame.fold(false);
+    this.app.frame.list(false);
     this.app.go("chat", thread.agentId, thread.id);
   }
 

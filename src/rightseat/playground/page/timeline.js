@@ -89,14 +89,12 @@ function spans({ run, items, visits }, words, end) {
       to: item.answered ?? (item.kind === "call" ? end : item.ended) ?? end,
       kind: item.kind,
     }));
-  const steps = visits
-    .filter(within)
-    .map(({ name, began, ended }) => ({
-      label: `${words.step} ${name}`,
-      from: began,
-      to: ended ?? end,
-      kind: "step",
-    }));
+  const steps = visits.filter(within).map(({ name, began, ended }) => ({
+    label: `${words.step} ${name}`,
+    from: began,
+    to: ended ?? end,
+    kind: "step",
+  }));
   return [...things, ...steps].sort((a, b) => a.from - b.from);
 }
 

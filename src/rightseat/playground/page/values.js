@@ -107,7 +107,7 @@ function compared(a, b) {
 }
 
 /** As spreadsheets read it. A cell that would be taken for a formula is kept from being one. */
-export function csv(columns, rows) {
+function csv(columns, rows) {
   const cell = (one) => {
     const text = typeof one === "string" && /^[=+\-@\t\r]/.test(one) ? `'${one}` : plain(one);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

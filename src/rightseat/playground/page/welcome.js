@@ -16,7 +16,7 @@ export function welcome(app) {
     h("h1", {}, first ? "rightseat" : known?.title || session.agent),
     h("p", {}, first ? words.welcome : known?.description),
     known?.down ? h("p", { class: "bad", role: "alert" }, known.down) : null,
-    tried.length ? h("p", { class: "dim" }, words.tryThese) : null,
+    h("p", { class: "dim" }, tried.length ? words.tryThese : words.askBelow),
     h(
       "div",
       { class: "chips" },

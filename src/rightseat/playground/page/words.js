@@ -46,6 +46,7 @@ const en = {
   reasoning: "Reasoning",
   sources: "Sources",
   download: "Download",
+  data: "Data",
   downloadCsv: "Download CSV",
   rows: "rows",
   more: "Show more",
@@ -65,6 +66,7 @@ const en = {
   modelName: "Model's name",
   connectHint: "Start the server with these, or write them into rightseat.toml:",
   tryThese: "Try one of these:",
+  askBelow: "Write below what you want to know. Flows, plugins and set-up are in the menu above.",
   welcome: "One backend for every copilot front end.",
   keyNeeded: "This server needs a key.",
   keyHint: "It stays in this tab, and is forgotten with it.",
@@ -73,7 +75,6 @@ const en = {
   light: "Light",
   dark: "Dark",
   theme: "Light or dark",
-  language: "语言",
   loading: "Loading …",
   skip: "Go to your message",
   suggestions: "Suggestions",
@@ -82,10 +83,7 @@ const en = {
   tooLarge: "Too large to be sent (7 MB at most).",
   notCopied: "Could not copy",
   inside: "Agent",
-  events: "Events",
   menu: "Menu",
-  close: "Close",
-  nothingHere: "There is nothing here yet.",
 };
 
 const zh = {
@@ -134,6 +132,7 @@ const zh = {
   reasoning: "思考过程",
   sources: "来源",
   download: "下载",
+  data: "数据",
   downloadCsv: "下载 CSV",
   rows: "行",
   more: "显示更多",
@@ -152,6 +151,7 @@ const zh = {
   modelName: "模型名称",
   connectHint: "用以下参数启动服务器，或写入 rightseat.toml：",
   tryThese: "试试这些：",
+  askBelow: "在下方输入问题。流程、插件和设置在上方菜单中。",
   welcome: "一个后端，服务所有 Copilot 前端。",
   keyNeeded: "此服务器需要密钥。",
   keyHint: "密钥只保存在此标签页，关闭即忘记。",
@@ -160,7 +160,6 @@ const zh = {
   light: "浅色",
   dark: "深色",
   theme: "浅色或深色",
-  language: "Language",
   loading: "加载中…",
   skip: "跳到输入框",
   suggestions: "建议",
@@ -169,10 +168,7 @@ const zh = {
   tooLarge: "文件过大，最多 7 MB。",
   notCopied: "复制失败",
   inside: "智能体",
-  events: "事件",
   menu: "菜单",
-  close: "关闭",
-  nothingHere: "这里还什么都没有。",
 };
 
 export const languages = { en, zh };
