@@ -104,8 +104,11 @@ class Runtime(Line):
             closers=[self.hooks.close, guards.close, *closers, *([plugins.close] if plugins else ())],
             environment=environment,
         )
-        # A run is a Responder too: around it, a layer also sees deadlines, restarts and clients that leave.
-        self._run = (tracing or Tracing()).layer(record(self.threads.journal, recorded)(super().run))
+        self._run = self.running(recorded, tracing or Tracing())
+
+    def running(self, recorded: Which, tracing: Tracing) -> Responder:
+        """A run is a Responder too: a layer around it also sees deadlines, restarts and clients that leave."""
+        return tracing.layer(record(self.threads.journal, recorded)(super().run))
 
     def around(self, store: Store) -> Iterator[Layer]:
         """The layers inside a run, the outermost first."""
