@@ -107,7 +107,7 @@ class Runtime(Line):
         self._run = self.running(recorded, tracing or Tracing())
 
     def running(self, recorded: Which, tracing: Tracing) -> Responder:
-        """A run is a Responder too: a layer around it also sees deadlines, restarts and clients that leave."""
+        """A run is a Responder too: around it a layer sees deadlines, restarts, clients that leave."""
         return tracing.layer(record(self.threads.journal, recorded)(super().run))
 
     def around(self, store: Store) -> Iterator[Layer]:
