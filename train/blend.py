@@ -1,7 +1,7 @@
-"""python -m train.blend FIRST.npz SECOND.npz OUT.npz [SHARE]: the mean of a fit and one that went on from it.
+"""python -m train.blend FIRST SECOND OUT.npz [SHARE]: the mean of an adapter and one that went on from it.
 
-Each of two such fits has its own leaning, to call or to ask; their mean has less of both. SHARE is the
-second one's.
+Each of two such fits has its own leaning, to call or to ask; their mean has less of both, and of what either
+has forgotten. SHARE is the second one's.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+from train import fitted
+
 
 def main(first: Path, second: Path, out: Path, share: float = 0.5) -> None:
-    one, other = np.load(first), np.load(second)
+    one, other = fitted.read(first), fitted.read(second)
     mixed = {}
-    for name in one.files:
+    for name in one:
         mean = (1 - share) * one[name].astype(np.float32) + share * other[name].astype(np.float32)
-        mixed[name] = mean.astype(one[name].dtype)
+        mixed[name] = mean if name == "alpha" else mean.astype(np.float16)
     np.savez(out, **mixed)
 
 

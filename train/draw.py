@@ -12,6 +12,10 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 T = TypeVar("T")
 LETTERS = "ABCDEFGHIJKLMNOPRSTUVWXYZ"
+COMMON = "".join(
+    bytes((row, cell)).decode("gb2312") for row in range(0xB0, 0xD7) for cell in range(0xA1, 0xFF)
+)
+"""The Chinese characters in daily use, by the first level of GB 2312."""
 
 
 class Draw:
@@ -49,6 +53,10 @@ class Draw:
     def made_up(self, count: int) -> str:
         """A word that is in no dictionary: such values can only be copied."""
         return "".join(self.word("syllable") for _ in range(count))
+
+    def characters(self, count: int) -> str:
+        """Chinese that means nothing: the same, for a model that knows Chinese in parts of characters."""
+        return "".join(self.one(COMMON) for _ in range(count))
 
 
 def camel(name: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from train import fitted
 from train.net import Net
 
 PADDING = 2
@@ -100,7 +101,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=49152)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--start", type=Path, help="go on from what was fitted before")
+    parser.add_argument("--start", type=Path, help="go on from what was fitted before, or from an adapter")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument(
         "--compile", action="store_true", help="compile the layers; pays from some minutes on"
@@ -113,7 +114,7 @@ def main() -> None:
         for layer in net.layers:
             layer.compile(dynamic=True)
     if given.start:
-        net.load(dict(np.load(given.start)))
+        net.load(fitted.read(given.start))
     data = Data(given.tokens_file, given.seed)
     print(f"checked before: {checked(net, data, given.device):.4f}", flush=True)
     fit(net, data, given)

@@ -27,7 +27,7 @@ def shard(number: int, count: int, seed: int) -> tuple[bytes, Counter[str]]:
     return gzip.compress(("\n".join(lines) + "\n").encode(), compresslevel=1, mtime=0), counts
 
 
-def main(out: Path, count: int = 560_000, seed: int = 21) -> None:
+def main(out: Path, count: int = 520_000, seed: int = 31) -> None:
     counts: Counter[str] = Counter()
     with out.open("wb") as file, ProcessPoolExecutor() as pool:
         sizes = [count // SHARDS + (number < count % SHARDS) for number in range(SHARDS)]

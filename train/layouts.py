@@ -54,6 +54,18 @@ def as_nested(draw: Draw, row: Row) -> str:
     return dumped(draw, {**flat, draw.one(["details", "info", "attributes", "values"]): deep})
 
 
+def as_grouped(draw: Draw, row: Row) -> str:
+    """Keys that begin alike share a storey: departure_time and departure_gate."""
+    found: Row = {}
+    for key, value in row.items():
+        side, _, rest = key.partition("_")
+        inner = found.setdefault(side, {}) if rest else found
+        if not isinstance(inner, dict) or (rest or key) in inner:
+            return dumped(draw, row)
+        inner[rest or key] = value
+    return dumped(draw, found)
+
+
 def as_listed(draw: Draw, row: Row) -> str:
     return dumped(draw, [row])
 
@@ -64,6 +76,7 @@ ONE: Sequence[Callable[[Draw, Row], str]] = (
     as_json,
     as_wrapped,
     as_nested,
+    as_grouped,
     as_listed,
     as_lines,
     as_words,

@@ -35,6 +35,8 @@ def wordings(mix: Mix) -> list[str]:
     found += [text for flow in flows for step in flow for text in step.texts]
     found += [*mix.silence.templates(), *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
     found += [ask for key in mix.results.records.keys for ask in key.asks]
+    rivals = (one for group in mix.results.rivals.groups for one in group)
+    found += [ask for one in rivals for ask in (*one.asks, *one.zh_asks)]
     return [ask for ask in found if _whole(ask)]
 
 

@@ -20,7 +20,7 @@ from train.silence import Silence
 from train.slotted import Slotted
 
 Maker = Callable[[], Example | None]
-CHINESE = 0.32
+CHINESE = 0.37
 FOREIGN = 0.04
 LONGEST = 3600
 """Letters of tools and talk together: about 1,000 tokens."""
@@ -67,8 +67,8 @@ class Mix:
             (5, lambda: self.silence.none_fits(plain)),
             (5, lambda: self.silence.about(plain)),
             (5, lambda: self.silence.aside(plain)),
-            (18, lambda: self.results.one(zh)),
-            (11, lambda: self.results.rows(zh)),
+            (22, lambda: self.results.one(zh)),
+            (14, lambda: self.results.rows(zh)),
             (3, lambda: self.results.several(zh)),
             (5, lambda: self.results.compared(zh)),
             (2.5, lambda: self.results.error(zh)),

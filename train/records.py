@@ -10,7 +10,8 @@ data/keys.txt has single values of anything: e names ; kind ; questions ; answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import Any
 
 from train.catalogue import parted
@@ -24,9 +25,9 @@ class Thing:
     subject: str
     description: str
     description_zh: str
-    keys: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
-    asks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
-    asks_zh: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    keys: dict[str, tuple[tuple[str, ...], str]] = dataclasses.field(default_factory=dict)
+    asks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = dataclasses.field(default_factory=list)
+    asks_zh: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Asked:
     noun: str
     kind: str
     """Of the subject."""
+    kinds: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Of the row's values, where the keys alone do not tell."""
 
     @property
     def value(self) -> Any:
@@ -99,7 +102,7 @@ class Records:
 
     def like(self, asked: Asked, zh: bool) -> dict[str, Any]:
         """Another row with the same keys."""
-        kinds = self._kinds(asked, zh)
+        kinds = asked.kinds or self._kinds(asked, zh)
         return {key: drawn(self.draw, kinds[key], zh)[0] for key in asked.row if key in kinds}
 
     def _kinds(self, asked: Asked, zh: bool) -> dict[str, str]:

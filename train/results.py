@@ -12,8 +12,9 @@ from train.example import Example, call, exchange
 from train.kinds import drawn
 from train.pool import Pool
 from train.records import Asked, Records
+from train.rivals import Rivals
 from train.shown import Shown
-from train.wording import question, values
+from train.wording import around, around_zh, question, values
 
 SORRY = [
     "That did not work: {}.",
@@ -30,11 +31,13 @@ class Results:
     def __init__(self, draw: Draw, pool: Pool) -> None:
         self.draw, self.pool = draw, pool
         self.records = Records(draw, pool.compounds.nouns)
+        self.rivals = Rivals(draw, pool.compounds.nouns)
 
     def one(self, zh: bool) -> Example:
         asked = self.records.asked(zh)
-        if self.draw.chance(0.2):
-            asked = qualified.asked(self.draw, self.records.nouns, zh)
+        if self.draw.chance(0.5):
+            alike = self.draw.chance(0.35)
+            asked = qualified.asked(self.draw, self.records.nouns, zh) if alike else self.rivals.asked(zh)
         draw, row = self.draw, dict(asked.row)
         if asked.subject and draw.chance(0.6):
             row = {asked.argument if draw.chance(0.3) else draw.one(NAMES): asked.subject, **row}
@@ -50,11 +53,15 @@ class Results:
         draw, asked = self.draw, self.records.asked(zh)
         while not asked.subject:
             asked = self.records.asked(zh)
+        if draw.chance(0.4):
+            asked = self.rivals.asked(zh)
         key = draw.one(NAMES)
         others = {str(drawn(draw, asked.kind, zh)[0]) for _ in range(draw.whole(1, 5))}
         rows = [{key: asked.subject, **asked.row}]
         rows += [{key: name, **self.records.like(asked, zh)} for name in sorted(others - {asked.subject})]
-        keep = [key, *dict.fromkeys([asked.field, *draw.some(list(asked.row), 3)])]
+        kept = list(dict.fromkeys([asked.field, *draw.some(list(asked.row), draw.whole(1, 4))]))
+        # In any order: what is asked for must not be known by its column.
+        keep = [key, *draw.some(kept, len(kept))]
         rows = [{name: row[name] for name in keep if name in row} for row in draw.some(rows, len(rows))]
         reply = asked.answer
         if draw.chance(0.5) and len(rows) > 1:
@@ -169,7 +176,11 @@ class Results:
             _asking(asked, text),
             Asked(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""}),
         ]
-        results = [layouts.spaced({"name": one.subject, **one.row}) for one in pair]
+        order = draw.some(list(asked.row), len(asked.row))
+        results = [
+            layouts.spaced({"name": one.subject} | {key: one.row[key] for key in order if key in one.row})
+            for one in pair
+        ]
         return self._example("results", pair, results, reply, zh)
 
     def error(self, zh: bool) -> Example:
@@ -223,6 +234,7 @@ class Results:
         draw = self.draw
         words = [one.question for one in asked if one.question]
         text = words[0] if len(words) == 1 else self._both(words, zh)
+        text = around_zh(draw, text) if zh else around(draw, text)
         specs, calls = self._tools(asked, listed, zh)
         messages: tuple[Message, ...] = exchange(text, calls, results)
         if draw.chance(0.1):

@@ -18,7 +18,7 @@ from train.example import Example, call
 from train.kinds import drawn
 from train.pool import Pool
 from train.shown import Shown
-from train.wording import around
+from train.wording import around, around_zh
 
 PICKED = [
     ("mode", "模式"),
@@ -143,7 +143,7 @@ class Slotted:
         mixed = draw.some(phrases, len(phrases))
         if zh:
             parts = [opening, *mixed] if draw.chance(0.7) else [*mixed, opening]
-            return draw.one(["", "", "请", "你好，"]) + "，".join(parts)
+            return around_zh(draw, draw.one(["", "", "请", "你好，"]) + "，".join(parts))
         glue = draw.one([" ", ", ", ", "])
         parts = [opening, *mixed] if draw.chance(0.75) else [*mixed, opening]
         text = glue.join(parts) if parts[0] == opening else ", ".join(parts)

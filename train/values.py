@@ -128,9 +128,20 @@ def query(draw: Draw, zh: bool) -> str:
 def text(draw: Draw, zh: bool) -> str:
     if zh:
         return draw.word("text", True) + (f"，{draw.word('text', True)}" if draw.chance(0.2) else "")
+    if draw.chance(0.5):
+        return sentence(draw)
     short = f"{draw.word('text_a')} {draw.word('text_b')}"
     more = f"{short} and {draw.word('text_a').lower()} {draw.word('text_b')}"
     return draw.one([short, draw.word("text"), more])
+
+
+def sentence(draw: Draw) -> str:
+    """Words that nobody would guess: they have to be copied one by one."""
+    thing = draw.word(draw.one(["food", "product_b", "topic_noun", "room", "title_b", "dish", "subject"]))
+    who = draw.one([draw.word("first"), f"the {thing}", f"our {thing}", f"{draw.made_up(2).capitalize()}"])
+    does = f"{draw.word('does')} {draw.one([draw.word('tail'), draw.word('place'), draw.digits(2)])}"
+    found = draw.one([f"{who} {does}", f"{does}: {who}", f"{who} {does}, {draw.word('tail')}"])
+    return draw.one([found, found[:1].upper() + found[1:]])
 
 
 def title(draw: Draw, zh: bool) -> str:
@@ -195,6 +206,7 @@ def sku(draw: Draw, zh: bool) -> str:
 def code(draw: Draw, zh: bool) -> str:
     """How people number their things: T4, K-88, WB12."""
     forms = ["{a}{d}", "{a}{d}{e}", "{a}-{d}{e}", "{a}{b}-{d}{e}", "{a}{b}{d}{e}", "{a}-{d}", "{d}{e}{a}"]
+    forms += ["{b}{d}-{e}{a}", "{a}{b}{b}-{e}{d}{d}", "{d}{d}-{a}{e}", "{a}/{d}{e}", "{a}.{d}.{e}"]
     a, b, d, e = draw.letters(1), draw.letters(1), draw.whole(1, 9), draw.digits(1)
     return draw.one(forms).format(a=a, b=b, d=d, e=e)
 
@@ -264,8 +276,38 @@ MAKERS: dict[str, Maker] = {
 }
 
 
+STRANGE = {
+    "place": ["镇", "村", "湖", "路", "县", "岛", "湾", "站", ""],
+    "person": [""],
+    "company": ["公司", "集团", "科技", "商店", "银行"],
+    "product": ["机", "灯", "杯", "箱", "器", "布", ""],
+    "title": ["会议", "计划", "报告", "问题", "之夜", ""],
+    "song": ["之歌", ""],
+    "task": ["的表格", "的材料", ""],
+    "topic": ["技术", "市场", "的历史", ""],
+    "query": ["价格", "做法", "攻略", ""],
+    "text": ["已经到了", "改时间了", "请带上", "记得看", "，谢谢", ""],
+    "food": ["饼", "汤", "面", "菜", ""],
+    "room": ["室", "厅", "房", "间"],
+    "poi": ["馆", "寺", "公园", "塔"],
+    "scene": ["模式", ""],
+}
+"""Kinds that may have any name in Chinese, and how such names end."""
+
+
+def strange(draw: Draw, kind: str) -> str:
+    """A name in characters that do not belong together; parts of it may be known."""
+    if kind == "person":
+        return draw.word("surname", True) + draw.characters(draw.whole(1, 2))
+    made = draw.characters(draw.whole(4, 9) if kind == "text" and draw.chance(0.6) else draw.whole(1, 4))
+    known = draw.word(draw.one(["place", "food", "colour", "product", "title"]), True)
+    return draw.one([made, made, made + known, known + made]) + draw.one(STRANGE[kind])
+
+
 def simple(draw: Draw, kind: str, zh: bool) -> str:
     """A kind of one string: one with a maker, else a list of words."""
+    if zh and kind in STRANGE and draw.chance(0.35):
+        return strange(draw, kind)
     maker = MAKERS.get(kind)
     return maker(draw, zh) if maker else draw.word(kind, zh)
 
@@ -283,6 +325,9 @@ def identifier(draw: Draw, prefix: str) -> str:
         f"{prefix}{draw.digits(6)}",
         draw.digits(6),
         f"{prefix}-{draw.one('ABCDEFGH')}{draw.digits(3)}",
+        f"{prefix}/{draw.whole(2021, 2027)}/{draw.digits(3)}",
+        f"{prefix.lower()}_{draw.digits(3)}{draw.letters(2).lower()}",
+        f"{draw.letters(2)}{draw.digits(2)}-{draw.digits(3)}-{draw.letters(1)}",
     ]
     return draw.one(forms)
 

@@ -104,12 +104,20 @@ def around(draw: Draw, text: str) -> str:
     return text.lower() if draw.chance(0.02) and text.isascii() and not re.search(r"\d", text) else text
 
 
+def around_zh(draw: Draw, text: str) -> str:
+    if draw.chance(0.14):
+        text = draw.word("lead", True) + text
+    if draw.chance(0.08):
+        text += ("" if text[-1] in "。？！" else "。") + draw.word("trail", True)
+    return text
+
+
 def chinese(draw: Draw, tool: Tool, filled: Filled) -> str:
     wording = draw.one(tool.zh_asks)
     tail = wording[-1] if wording[-1] in "？。" else ""
     text = fill(wording.rstrip("？。"), filled) + "".join(f"，{extra}" for extra in filled.extras) + tail
     ending = draw.one(["", "", "谢谢"] if tail else ["", "", "", "，谢谢", "。"])
-    return draw.one(["", "", "", "请", "麻烦", "你好，", "帮忙"]) + text + ending
+    return around_zh(draw, draw.one(["", "", "", "请", "麻烦", "你好，", "帮忙"]) + text + ending)
 
 
 def short(draw: Draw, tool: Tool, filled: Filled, zh: bool) -> str:

@@ -1,27 +1,54 @@
-"""The demo's clock, called by the embedded model; `make eval` asks in fifty wordings."""
+"""What the demo shows, by the embedded model: a call, an approval, a chart. `make eval` has fifty ways."""
+
+from typing import Any
 
 import pytest
 
 from rightseat.models.llamacpp import weights
-from tests.demo.asking import answer, demo, tells_the_time
-from tests.demo.wordings import WORDINGS
+from tests.demo.asking import WISHES, asks_first, demo, draws, run, tells_the_time
 
 
 @pytest.mark.model
 @pytest.mark.timeout(240)
-async def test_three_wordings_call_the_clock_and_tell_the_time() -> None:
+async def test_a_wording_of_each_brings_what_it_should() -> None:
     if weights.find().path is None:
         pytest.skip("the embedded weights are not here: rightseat models pull")
     async with demo() as url:
-        for wording in (WORDINGS[1], WORDINGS[7], WORDINGS[46]):
-            text = await answer(url, wording)
-            assert tells_the_time(text), (wording, text)
+        for wishes in WISHES.values():
+            events = await run(url, wishes[1])
+            assert wishes[1].kept(events), (wishes[1].wording, events)
 
 
-def test_an_answer_without_the_day_is_seen() -> None:
-    assert not tells_the_time("It is 12:30.")
-    assert not tells_the_time("None of my tools can do that.")
+CLOCK = {"type": "TOOL_CALL_START", "toolCallName": "demo_clock"}
+TIME = {"type": "TOOL_CALL_RESULT", "content": "2026-11-15 12:30:01 UTC"}
 
 
-def test_there_are_fifty_wordings() -> None:
-    assert len(set(WORDINGS)) == 50
+def says(words: str) -> dict[str, Any]:
+    return {"type": "TEXT_MESSAGE_CONTENT", "delta": words}
+
+
+def test_a_time_that_the_clock_did_not_tell_is_seen() -> None:
+    assert tells_the_time([CLOCK, TIME, says("It is 12:"), says("30.")])
+    assert not tells_the_time([CLOCK, TIME, says("It is 13:30.")])
+    assert not tells_the_time([says("It is 12:30.")])
+
+
+def test_a_table_for_others_or_without_a_question_is_seen() -> None:
+    question = {"message": 'Allow demo_book with {"people":2}?'}
+    asked = {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": [question]}}
+    assert asks_first(2)([asked])
+    assert not asks_first(3)([asked])
+    assert not asks_first(2)([{"type": "RUN_FINISHED", "outcome": {"type": "success"}}])
+
+
+def test_a_flow_without_a_chart_is_seen() -> None:
+    chart = {"type": "CUSTOM", "name": "artifact", "value": {"kind": "chart"}}
+    assert draws([chart, says("The best month was June.")])
+    assert not draws([says("The best month was June.")])
+
+
+def test_there_are_fifty_wordings_in_both_languages() -> None:
+    counts = {name: len({wish.wording for wish in wishes}) for name, wishes in WISHES.items()}
+    assert counts == {"a tool call": 20, "an approval": 20, "a flow with a chart": 10}
+    for wishes in WISHES.values():
+        assert {wish.wording.isascii() for wish in wishes} == {True, False}

@@ -7,7 +7,7 @@ from train.evaluate import Seen, ask
 from train.questions import Item, items
 
 EVERY = 15
-MEASURED = 0.85
+MEASURED = 1.0
 """Share of the slice that the shipped adapter answers right; docs/embedded-model.md has the whole."""
 FLOOR = MEASURED - 0.05
 

@@ -12,10 +12,12 @@ from rightseat.models.llamacpp.template import chatml, load
 from rightseat.prompt import Prompt, ToolSpec
 from rightseat.schema import checker
 from train import leakage, questions
+from train.draw import Draw
 from train.example import Example, call, exchange
 from train.missing import label
 from train.mix import Mix, fault
 from train.render import END, Renderer
+from train.values import simple
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +123,33 @@ def test_what_is_lacking_is_asked_for() -> None:
 def test_an_argument_is_named_as_people_do() -> None:
     keys = ("temperature_c", "birthDate", "id", "unit_no")
     assert [label(key) for key in keys] == ["temperature", "birth date", "id", "unit"]
+
+
+def test_what_is_asked_for_stands_in_any_column() -> None:
+    """Else the place would tell the value, and the key would not be learnt."""
+    mix = Mix(6)
+    places = set()
+    for _ in range(60):
+        example = mix.results.rows(False)
+        table = example.messages[-1].text
+        if table.startswith("| ") and len(table.splitlines()[0].split("|")) > 4:
+            cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+            places |= {row.index(one) for row in cells for one in row[1:] if f"is {one}." in example.text}
+    assert len(places) > 1
+
+
+def test_rivals_are_of_one_kind_and_one_is_told() -> None:
+    mix = Mix(6)
+    for zh in (True, False):
+        for _ in range(40):
+            asked = mix.results.rivals.asked(zh)
+            assert len(asked.row) > 1
+            assert str(asked.value) in asked.answer
+            assert asked.subject in asked.question
+
+
+def test_chinese_names_can_be_of_any_characters() -> None:
+    draw = Draw(3)
+    listed = set("".join(word for words in draw.words.values() for word in words))
+    drawn = set("".join(simple(draw, "place", True) for _ in range(200)))
+    assert len(drawn - listed) > 50
