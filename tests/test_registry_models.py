@@ -204,3 +204,25 @@ def test_what_is_not_installed_is_seen() -> None:
     assert installed("msgspec")
     assert not installed("no_such_package.inside")
     assert not installed("no_such_package")
+
+
+async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
+    shared = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=2\n[models.other]\n'
+    shared += 'spec="scripted:big.json"\nfallbacks=["default"]\n[guardrails.default]\nmark_untrusted=true'
+    config = written(tmp_path, shared)
+    async with built(config) as before:
+        assert spoken(await run(before)) == "by fast"
+        after = registry.runtime(config, env={}, before=before)
+        try:
+            assert spoken(await run(after)) == "by fast"
+            last = (await run(after))[-1]
+            assert isinstance(last, RunFailed)
+            assert (last.code, last.retry_after is not None) == ("upstream_busy", True)
+        finally:
+            await after.close()
+
+
+def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
+    config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
+    with pytest.raises(ConfigError, match="`empty` answers nobody"):
+        registry.runtime(config, env={})

@@ -66,6 +66,8 @@ Inside = (
     CallResult,
     Nested,
 )
+HOURS = 24 * 3600.0
+"""An errand takes as long as its run may: no tool's seconds count for it."""
 Through = StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
 
 
@@ -82,10 +84,12 @@ def responder_tool(name: str, description: str, responder: Responder, agent: str
                         break
         except RightseatError as error:
             errand.failed = RunFailed(error.code, error.message, error.status, error.fault)
+        for left in errand.left():
+            yield left
         yield errand.shown(errand.end)
         yield errand.result()
 
-    return Tool(name, description, REQUEST, call, outside=True)
+    return Tool(name, description, REQUEST, call, timeout=HOURS, outside=True)
 
 
 class Errand:
@@ -98,13 +102,18 @@ class Errand:
         self.texts: list[str] = list(ctx.state["said"]) if ctx.state else []
         self.questions: list[Interrupt] = []
         self.failed: RunFailed | None = None
+        self.steps: list[str] = []
+        self.open: dict[str, TextEnd | ReasoningEnd] = {}
 
     def shown(self, event: Event) -> Nested:
         return Nested(self.turn.run, self.agent, self.call, event)
 
     def see(self, event: Event) -> Event | None:
         """What the caller's client is shown of it."""
+        self.follow(event)
         match event:
+            case TextStart() if self.texts:
+                self.texts.append("\n\n")
             case TextDelta(text=text):
                 self.texts.append(text)
             case Interrupt():
@@ -116,6 +125,25 @@ class Errand:
             case _:
                 pass
         return self.shown(event) if isinstance(event, Inside) else None
+
+    def follow(self, event: Event) -> None:
+        match event:
+            case StepStart(name):
+                self.steps.append(name)
+            case StepEnd(name) if name in self.steps:
+                self.steps.remove(name)
+            case TextStart(id):
+                self.open[id] = TextEnd(id)
+            case ReasoningStart(id):
+                self.open[id] = ReasoningEnd(id)
+            case TextEnd(id) | ReasoningEnd(id):
+                self.open.pop(id, None)
+            case _:
+                pass
+
+    def left(self) -> list[Event]:
+        """The ends of what it left open: it may fail, and the caller goes on."""
+        return [*map(self.shown, self.open.values()), *map(StepEnd, reversed(self.steps))]
 
     @property
     def end(self) -> RunFailed | RunFinished:

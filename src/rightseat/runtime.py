@@ -119,13 +119,14 @@ class Runtime:
         self._closers = tuple(closers)
         self.flows: Mapping[str, Responder] = flows or {}
         self.agents: Mapping[str, Responder] = agents or {}
+        self.sources = tuple(sources)
         handing = Handing()
-        words = {a.name: a.description for a in listed}
+        words = {agent.name: agent.description for place in self.sources for agent in place.agents.values()}
+        words |= {a.name: a.description for a in listed}
         responders: dict[str, Responder] = {a.name: Engine(handing.equipped(a, words), store) for a in listed}
         responders |= {**self.flows, **self.agents}
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
-        self.sources = tuple(sources)
         self.responders = handing.directory = Directory(responders, hidden, self.sources, layers)
 
     @property
@@ -336,8 +337,8 @@ class Runtime:
             except UpstreamError as error:
                 # Another's server may come later: until then `ready` is false.
                 log.warning("a model is not there yet: %s", error.message)
-        for source in self.sources:
-            await source.start()
+        # At the same time: each may wait for a server that does not answer.
+        await asyncio.gather(*(source.start() for source in self.sources))
 
     async def close(self) -> None:
         """Close what the runtime holds open: models' connections, children."""

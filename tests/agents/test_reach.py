@@ -1,7 +1,9 @@
 """The way to an agent's server: what goes along, what is refused, what is tried again."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -227,3 +229,13 @@ def test_an_address_that_is_none(url: str) -> None:
 def test_a_header_that_http_does_not_take() -> None:
     with pytest.raises(ConfigError, match="header 'x'"):
         Reach("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})
+
+
+def test_a_hook_stands_where_the_server_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command `rightseat` does not look there by itself."""
+    (tmp_path / "own_tokens.py").write_text("def headers(request): return {}", "utf-8")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    monkeypatch.chdir(tmp_path)
+    assert callable(hook_of("own_tokens:headers"))
+    with pytest.raises(ConfigError, match=r"on_before_request: own_tokens:header: .*Did you mean 'headers'"):
+        hook_of("own_tokens:header")

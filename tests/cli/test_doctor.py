@@ -107,6 +107,14 @@ async def test_the_models_server_is_asked(folder: Path, status: int, state: str)
     assert ("/api/v1" in line.fix) == (status == 404)
 
 
+@pytest.mark.parametrize("spec", ["anthropic:claude-opus-5-5", "google:gemini-3-pro"])
+async def test_a_vendors_server_has_no_list_at_its_root(folder: Path, spec: str) -> None:
+    async with upstream(http(404)) as number:
+        text = f'[server]\nport = 0\n[models.a]\nspec = "{spec}"\nbase_url = "http://127.0.0.1:{number}"\n'
+        [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
+    assert (line.state, line.fix) == ("good", "")
+
+
 async def test_a_models_server_that_is_not_there(folder: Path) -> None:
     with socket.socket() as taken:
         # Bound and not listening: nobody else can take the port, and nobody answers.

@@ -8,7 +8,7 @@ import pytest
 from rightseat import Assistant, Runtime
 from rightseat.abilities import Seat
 from rightseat.events import Usage
-from rightseat.fragments import Finish, Text, Used
+from rightseat.fragments import Finish, Fragment, Text, Used
 from rightseat.layers.source import Source
 from tests.doors.copilotkit.client import ask, body, data, home
 from tests.kit.client import Client
@@ -128,9 +128,14 @@ async def test_copilotkit(given: dict[str, Any], properties: dict[str, Any], ans
 
 
 async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
-    model = Lines([Text("ok"), Used(Usage(1000, 500)), Finish("stop")])
+    line: list[Fragment] = [Text("ok"), Used(Usage(1000, 500)), Finish("stop")]
+    model = Lines(line, line)
     runtime = Runtime(model=model, sources={"default": Source("kit", "m", 2.0, 4.0)})
     async with house(runtime) as server, Client(server.url) as client:
+        await client.post("/agui/default", {**RUN, "messages": PERSON})
+        await client.head()
+        events = [json.loads(frame.data) async for frame in client.frames() if frame.data]
+        assert events[-1]["usage"] == [{"inputTokens": 1000, "outputTokens": 500, "cost": 0.004}]
         await client.post("/v1/chat/completions", {"messages": HI})
         await client.head()
         usage = (await client.json())["usage"]
@@ -142,4 +147,4 @@ async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
         }
         await client.get("/metrics")
         await client.head()
-        assert 'rightseat_cost_total{model="m"} 0.004' in (await client.body()).decode()
+        assert 'rightseat_cost_total{model="m"} 0.008' in (await client.body()).decode()

@@ -3,7 +3,10 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from rightseat.delegate import responder_tool
+from rightseat.errors import RightseatError, UpstreamBusy
 from rightseat.events import (
     Artifact,
     Citations,
@@ -12,6 +15,8 @@ from rightseat.events import (
     Interrupt,
     Nested,
     ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -31,12 +36,13 @@ from rightseat.tools import Ask, Pause, Result, ToolContext
 from rightseat.turn import Answer, Owner, Turn
 
 CONFIRM = {"type": "object"}
+LATER = RunFailed("upstream_busy", "Later.", 429, "upstream")
 
 
 class Inner:
     """A Responder that says the given events and keeps the turns it was given."""
 
-    def __init__(self, *events: Event) -> None:
+    def __init__(self, *events: Event | RightseatError) -> None:
         self.events = events
         self.turns: list[Turn] = []
         self.closed = 0
@@ -45,6 +51,8 @@ class Inner:
         self.turns.append(turn)
         try:
             for event in self.events:
+                if isinstance(event, RightseatError):
+                    raise event
                 yield event
         finally:
             self.closed += 1
@@ -102,6 +110,28 @@ async def test_a_failure_is_the_result() -> None:
     assert inside(items)[-1] == RunFailed("upstream_busy", "Later.")
     assert result == Result({"error": {"code": "upstream_busy", "message": "Later."}}, failed=True)
     assert inner.closed == 1
+
+
+@pytest.mark.parametrize("end", [LATER, UpstreamBusy("Later.")])
+async def test_what_a_failure_leaves_open_is_ended(end: Any) -> None:
+    """The caller goes on, and its client must not wait for the ends."""
+    begun: list[Event] = [StepStart("s"), StepStart("t"), ReasoningStart("r"), TextStart("m")]
+    items = await called(Inner(*begun, ReasoningEnd("r"), end))
+    assert own(items)[:-1] == [StepStart("s"), StepStart("t"), StepEnd("t"), StepEnd("s")]
+    assert inside(items)[-2:] == [TextEnd("m"), LATER]
+
+
+async def test_texts_are_told_apart() -> None:
+    words: list[Event] = []
+    for id in ("One", "Two"):
+        words += [TextStart(id), TextDelta(id, f"{id}."), TextEnd(id)]
+    assert own(await called(Inner(*words, RunFinished("stop")))) == [Result("One.\n\nTwo.")]
+
+
+def test_it_takes_as_long_as_its_run_may() -> None:
+    """A tool has a minute; an agent that is asked for a report needs more."""
+    tool = responder_tool("plan", "Plans.", Inner(RunFinished("stop")))
+    assert (tool.timeout or 0) >= 3600
 
 
 async def test_its_turn_is_the_callers_one_level_down() -> None:

@@ -4,7 +4,10 @@ import re
 import sys
 from pathlib import Path
 
+from mcp.client import stdio
+
 from rightseat.doors.mcp.routes import METHODS
+from rightseat.mcp.connect import GARBAGE
 from rightseat.mcp.link import HELD
 from rightseat.mcp.server import INHERITED, Server
 from rightseat.mcp.source import SHOWN
@@ -32,6 +35,10 @@ def test_what_it_says_is_so() -> None:
     assert (LINES, SHOWN, HELD, IDLE) == (100, 128, 600, 300)
     assert "first hundred lines" in flat
     assert "128 tools" in flat
+    assert "a thousand lines" in flat
+    assert GARBAGE == 1000
+    assert "after two seconds by SIGTERM, after four by SIGKILL" in flat
+    assert (stdio.PROCESS_TERMINATION_TIMEOUT, stdio.FORCE_KILL_TIMEOUT) == (2, 2)
     assert "ten minutes" in flat
     assert "five minutes" in flat
     assert {"tools/list", "resources/read", "prompts/get"} <= METHODS.keys()

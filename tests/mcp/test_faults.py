@@ -1,19 +1,25 @@
 """Servers that are broken or mean harm: each is down or cut short, by name, and nothing hangs or grows."""
 
 import asyncio
+import sys
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.client import stdio
 
 from rightseat.mcp.flight import BACKLOG, Flight
 from rightseat.mcp.link import Link
 from rightseat.mcp.outcome import outcome
 from rightseat.mcp.server import Server
+from rightseat.mcp.source import Servers
 from rightseat.mcp.tool import fitted, tool_of, usable
 from rightseat.tools import Result
+from tests.ground.waiting import until
 from tests.kit.house import serving
-from tests.mcp.calling import started
+from tests.mcp.calling import PROGRAM, last, started, things
+from tests.mcp.test_process import alive
 
 
 def saying(status: int, kind: str, body: bytes) -> Any:
@@ -93,3 +99,50 @@ async def test_who_tells_too_much_is_not_listened_to() -> None:
     await flight.end()
     await link.close()
     await asyncio.sleep(0)
+
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
+async def test_a_program_that_does_not_want_to_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while its start is given up: whoever closes then neither waits for ever nor leaves it behind."""
+    for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
+        monkeypatch.setattr(stdio, name, 0.3)
+    mark = str(tmp_path)
+    servers = Servers(
+        [Server(name="stubborn", command=sys.executable, args=("-c", STUBBORN, mark), start=0.5)]
+    )
+    starting = asyncio.create_task(servers.start())
+    link = servers.known["stubborn"].link
+    await until(lambda: link._timer is not None and link._timer.expired())
+    assert alive(mark)
+    async with asyncio.timeout(8):
+        await servers.close()
+    await starting
+    assert not alive(mark)
+
+
+async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> None:
+    """It is no server, and what it prints is not in the log: not a line, and no traceback for each."""
+    flood = Server(name="flood", command="yes", args=("canary-0123456789",), start=5)
+    async with started(flood) as servers:
+        assert "flood" in servers.down
+    assert "writes to its standard output what is no message" in caplog.text
+    assert "canary" not in caplog.text
+    assert len(caplog.records) < 10
+
+
+async def test_a_few_lines_of_print_do_no_harm() -> None:
+    program = (
+        f"print('ready!', flush=True); import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
+    )
+    async with started(things(args=("-c", program))) as servers:
+        assert await last(servers, "add", {"a": 1, "b": 2}) == Result({"result": 3})
+
+
+async def test_a_program_that_is_not_there_is_named() -> None:
+    async with started(Server(name="x", command="no-such-program")) as servers:
+        assert servers.down == {"x": "there is no program 'no-such-program'"}

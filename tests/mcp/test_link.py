@@ -90,6 +90,17 @@ async def test_a_call_that_nobody_answers_is_given_up(monkeypatch: pytest.Monkey
         assert late.content["error"]["code"] == "expired"
 
 
+async def test_each_question_of_a_call_has_its_own_time() -> None:
+    async with near(older=True) as servers:
+        await last(servers, "stroke")
+        link = servers.known["things"].link
+        ((id, flight),) = link.held.items()
+        link._drop(flight, asyncio.get_running_loop().create_future())
+        assert list(link.held) == [id], "the time of an earlier one is no matter"
+        link._drop(flight, flight.answer)
+        assert not link.held
+
+
 async def test_a_question_of_two_calls_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
     """Whose question it is is not said in the older era: asking the wrong person would tell him of it."""
     async with near(older=True) as servers:

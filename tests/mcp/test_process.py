@@ -29,6 +29,28 @@ def alive(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child that does not listen")
+async def test_a_program_that_does_not_listen_ends_with_the_server_too(tmp_path: Path) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    config = f"""
+    [models.m]
+    spec = "scripted:demo"
+    [mcp.deaf]
+    command = "{sys.executable}"
+    args = ["-c", "import time; time.sleep(600)", "{mark}"]
+    start = 1
+    """
+    server = Server(config=config)
+    await server.start()
+    try:
+        await until(lambda: alive(mark))
+        os.kill(server.pid, signal.SIGKILL)
+        await until(lambda: not alive(mark))
+    finally:
+        await server.stop()
+        server.discard()
+
+
 def config(folder: Path, mark: str) -> str:
     turns = [
         {"when": {"tool": "things__add"}, "say": "{result}"},

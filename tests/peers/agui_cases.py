@@ -74,6 +74,12 @@ MESSAGES: dict[str, list[Message]] = {
         ["tool", "Went left."],
         ["assistant", "Went left."],
     ],
+    "handed": [
+        ["user", "guide me"],
+        ["assistant", None, [["guide", '{"request":"guide me"}']]],
+        ["tool", "Go left."],
+        ["assistant", "Go left."],
+    ],
     "refusal": [["user", "refuse"], ["assistant", "I will not."]],
     "reasoning": [
         ["user", "think"],
@@ -94,6 +100,7 @@ TOLD: dict[str, tuple[str, str]] = {
     "wrong_client": ("invalid_arguments", 'locate: detail: 7 is not of type "string"'),
     "unknown_tool": ("unknown_tool", "There is no tool 'fly'."),
     "raising_tool": ("tool_failed", "ValueError: no wheels"),
+    "handed_badly": ("tool_failed", "ValueError: no map"),
     "denied": ("denied", "The person did not allow this call."),
     "cancelled": ("cancelled", "The person did not want to answer."),
 }

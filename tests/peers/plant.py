@@ -4,9 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from rightseat.events import Event, StateSnapshot, StepEnd, StepStart
+from rightseat.delegate import responder_tool
+from rightseat.events import (
+    Event,
+    RunFinished,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
 from rightseat.function import tool
 from rightseat.tools import Ask, Pause, Result, ToolContext
+from rightseat.turn import Turn
 
 LEDGER = Path("ledger")
 
@@ -82,4 +93,17 @@ def forget() -> None:
     """Do something that gives nothing back."""
 
 
-TOOLS = (add, greet, book, trip, stumble, stroll, describe, forget)
+async def guiding(turn: Turn) -> AsyncIterator[Event]:
+    """Somebody else, who answers in a run of its own."""
+    yield StepStart("look")
+    yield TextStart("g")
+    yield TextDelta("g", "Go left.")
+    if turn.messages[-1].text == "guide badly":
+        raise ValueError("no map")
+    yield TextEnd("g")
+    yield StepEnd("look")
+    yield RunFinished("stop")
+
+
+guide = responder_tool("guide", "Ask the guide.", guiding)
+TOOLS = (add, greet, book, trip, stumble, stroll, describe, forget, guide)

@@ -162,6 +162,16 @@ def test_two_flows_in_the_same_step_are_one_step_to_the_client(seen: Seen) -> No
     assert (seen.booked("twins 1 to Oslo"), seen.booked("twins 2 to Rome")) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("case", "end"), [("handed", "SUBAGENT_FINISHED"), ("handed_badly", "SUBAGENT_ERROR")]
+)
+def test_a_run_inside_is_seen_and_ended(seen: Seen, case: str, end: str) -> None:
+    """The client refuses the end of a run in which another is still open."""
+    events = seen.turns(case)[-1]["events"]
+    assert [kind for kind in events if kind.startswith("SUBAGENT")] == ["SUBAGENT_STARTED", end]
+    assert seen.turns(case)[-1]["custom"].count("subagent") >= 2
+
+
 @pytest.mark.parametrize("case", ["open_step", "raising_tool"])
 def test_a_step_that_a_tool_left_open_is_ended(seen: Seen, case: str) -> None:
     events = seen.turns(case)[0]["events"]

@@ -15,10 +15,13 @@ from rightseat.events import (
     Custom,
     Event,
     Interrupt,
+    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
+    RunFailed,
     RunFinished,
+    RunStarted,
     StateDelta,
     StateSnapshot,
     StepStart,
@@ -56,6 +59,7 @@ EVERY = {
     *("StateSnapshotEvent", "StateDeltaEvent", "StepStartedEvent", "StepFinishedEvent"),
     *("ReasoningStartEvent", "ReasoningMessageStartEvent", "ReasoningMessageContentEvent"),
     *("ReasoningMessageEndEvent", "ReasoningEndEvent"),
+    *("SubagentStartedEvent", "SubagentFinishedEvent", "SubagentErrorEvent"),
 }
 
 
@@ -116,6 +120,10 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
     yield Citations([{"title": "A page", "url": "https://example.com/a"}])
     yield Suggestions(("more?",))
     yield Custom("mine", {"deep": [None]})
+    for run, end in (("s1", RunFinished("interrupt")), ("s2", RunFailed("agent_failed", "Lost."))):
+        for inside in (RunStarted("t.c", run), TextDelta("m", "x"), end):
+            yield Nested(run, "guide", "c", inside)
+    yield Nested("left open", "guide", "c", RunStarted("t.c", "left open"))
     yield Interrupt("ask_1", "form", "Which?", {"type": "object"}, "c1", 1_800_000_000.0)
     yield Interrupt("ask_2", "ask", "And?", {"type": "string"})
     yield RunFinished("interrupt", Usage(3, 4, 1))
@@ -129,7 +137,7 @@ async def test_every_run_of_the_script(ask: Ask) -> None:
             seen |= judged(ask, await frames(server, "/agui/default", {**body, "threadId": f"a-{words}"}))
             seen |= judged(ask, await frames(server, "/copilotkit/agent/default/run", body))
             seen |= judged(ask, await frames(server, "/copilotkit/agent/default/connect", body))
-        seen |= judged(ask, await frames(server, "/agui/every", given("hi")))
+        seen |= judged(ask, await frames(server, "/agui/every", {**given("hi"), "protocolVersion": "1.0"}))
     assert seen == EVERY
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
+from rightseat.loading import load
 from rightseat.turn import Owner
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z\-]{1,200}")
@@ -35,16 +35,10 @@ def target(value: Any, option: str) -> Any:
     """What an option names as `module:attribute`; what is an object already stays it."""
     if not isinstance(value, str):
         return value
-    module, colon, attribute = value.partition(":")
-    if not (module and colon and attribute):
-        raise ConfigError(f"{option}: {value!r} is not of the form module:attribute.", param=option)
     try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{option}: {value!r} cannot be loaded: {error}.", param=option) from error
-    return found
+        return load(value)
+    except ConfigError as error:
+        raise ConfigError(f"{option}: {error.message}", param=option) from error
 
 
 def hook_of(value: Any) -> Hook | None:

@@ -89,6 +89,7 @@ class Frames:
         self.interrupts: list[Interrupt] = []
         self.open: set[str] = set()
         self.steps: Counter[str] = Counter()
+        self.inside: dict[str, Nested] = {}
         self.text_id = ""
         self.before = b""
         self.posted: tuple[Message, ...] = ()
@@ -124,6 +125,8 @@ class Frames:
                 return self.call(event)
             case StepStart() | StepEnd():
                 return self.step(event)
+            case Nested():
+                return [self.nested(event)]
             case _:
                 return happening(event)
 
@@ -163,10 +166,21 @@ class Frames:
         return [{"type": "STEP_FINISHED", "stepName": name}] if open_ == 1 else []
 
     def unfinished(self) -> list[dict[str, Any]]:
-        """Ends for the steps that a call left open because it failed or asked: with one open, clients take
-        the whole run for broken."""
+        """Ends for the steps and the runs inside that a call left open because it failed or asked: with one
+        open, clients take the whole run for broken."""
+        stopped = RunFailed("stopped", "It was stopped.")
+        inside = [Nested(item.run, item.agent, item.call, stopped) for item in self.inside.values()]
         left = [name for name, count in self.steps.items() if count]
-        return [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(left)]
+        steps = [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(left)]
+        return [*(self.nested(item) for item in reversed(inside)), *steps]
+
+    def nested(self, item: Nested) -> dict[str, Any]:
+        """A run inside. Clients before 1.0 know none, and some break off at what they do not know."""
+        if isinstance(item.event, RunStarted):
+            self.inside[item.run] = item
+        elif isinstance(item.event, RunFinished | RunFailed):
+            self.inside.pop(item.run, None)
+        return inner(item) if self.knows_outcomes else told(item)
 
     def stopped(self) -> list[dict[str, Any]]:
         """An end for a run that has none of its own: stopped by its user, or failed long ago."""
@@ -208,7 +222,10 @@ class Frames:
         if event.reason in ("length", "content_filter"):
             body["result"] = {"finishReason": event.reason}
         if event.usage is not None:
-            body["usage"] = [{"inputTokens": event.usage.input, "outputTokens": event.usage.output}]
+            usage = {"inputTokens": event.usage.input, "outputTokens": event.usage.output}
+            # No field of the protocol's own, which lets others stand beside them.
+            cost = {"cost": event.usage.cost} if event.usage.cost else {}
+            body["usage"] = [usage | cost]
         return body
 
 
@@ -227,8 +244,6 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return [{"type": "STATE_SNAPSHOT", "snapshot": state}]
         case StateDelta(patch):
             return [{"type": "STATE_DELTA", "delta": patch}]
-        case Nested():
-            return [nested(event)]
         case Custom(name, value):
             return [{"type": "CUSTOM", "name": name, "value": value}]
         case Artifact() | Citations() | Suggestions():
@@ -237,9 +252,8 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return []
 
 
-def nested(item: Nested) -> dict[str, Any]:
-    """A run inside. What it says goes as CUSTOM: a client that knows no runs inside would take it for the
-    outer one's words, and post them again as such."""
+def inner(item: Nested) -> dict[str, Any]:
+    """How a run inside begins and ends; the rest of it is told."""
     own = {"subagentRunId": item.run}
     match item.event:
         case RunStarted():
@@ -250,8 +264,14 @@ def nested(item: Nested) -> dict[str, Any]:
         case RunFailed(code, message):
             return {"type": "SUBAGENT_ERROR", **own, "message": message, "code": code}
         case _:
-            value = {**own, "name": item.agent, "event": item.event}
-            return {"type": "CUSTOM", "name": "subagent", "value": value}
+            return told(item)
+
+
+def told(item: Nested) -> dict[str, Any]:
+    """As CUSTOM: a client that knows no runs inside would take its words for the outer one's, and post them
+    again as such."""
+    value = {"subagentRunId": item.run, "name": item.agent, "event": item.event}
+    return {"type": "CUSTOM", "name": "subagent", "value": value}
 
 
 def reason(item: Interrupt) -> str:

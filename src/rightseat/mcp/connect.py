@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
+import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,10 +26,16 @@ from pydantic import ValidationError
 from rightseat.mcp.server import Server
 from rightseat.mcp.stderr import Stderr
 
+log = logging.getLogger(__name__)
 READING = 300.0
+GARBAGE = 1000
+"""Lines one after the other that are no messages: more, and it is no server."""
+TETHER = Path(__file__).with_name("tether.py")
 # Each request is a line of theirs, with its address and session: what matters of it is in ours.
 for name in ("httpx2", "mcp"):
     logging.getLogger(name).setLevel(logging.WARNING)
+# It has a traceback for each line that is no message: a program that just prints would fill the disk.
+logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
 # All that goes wrong between here and a server, whoever is to blame.
 FAULTS: tuple[type[Exception], ...] = (
     OSError,
@@ -44,18 +55,33 @@ FAULTS: tuple[type[Exception], ...] = (
 
 class Watched:
     """What a child says, and an event for when it stops. The SDK fails calls that are under way then, but
-    tells nobody else: a child that dies idle would be found dead by the next call."""
+    tells nobody else: a child that dies idle would be found dead by the next call. What is no message is
+    left out."""
 
-    def __init__(self, inner: Any, ended: asyncio.Event) -> None:
+    def __init__(self, name: str, inner: Any, ended: asyncio.Event) -> None:
+        self.name = name
         self.inner = inner
         self.ended = ended
+        self.garbage = 0
+        self.told = False
 
     async def receive(self) -> Any:
         try:
-            return await self.inner.receive()
+            while isinstance(item := await self.inner.receive(), Exception):
+                self.skip()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self.ended.set()
             raise
+        self.garbage = 0
+        return item
+
+    def skip(self) -> None:
+        self.garbage += 1
+        if not self.told:
+            self.told = True
+            log.warning("mcp %s writes to its standard output what is no message of MCP.", self.name)
+        if self.garbage > GARBAGE:
+            raise anyio.EndOfStream
 
     async def aclose(self) -> None:
         await self.inner.aclose()
@@ -76,14 +102,25 @@ class Watched:
         await self.aclose()
 
 
+def started(server: Server) -> list[str]:
+    """The command line. It must not outlive us, whatever ends us; elsewhere than on Linux it is told only by
+    the end of its input."""
+    own = os.path.join(server.folder, server.command) if os.sep in server.command else server.command
+    if shutil.which(own, path=server.environment.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), server.command)
+    line = [server.command, *server.args]
+    if sys.platform != "linux":
+        return line
+    return [sys.executable, "-I", "-S", str(TETHER), str(os.getpid()), *line]
+
+
 @asynccontextmanager
 async def child(server: Server, ended: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
-    parameters = StdioServerParameters(
-        command=server.command, args=list(server.args), env=server.environment, cwd=server.folder
-    )
+    program, *args = started(server)
+    parameters = StdioServerParameters(command=program, args=args, env=server.environment, cwd=server.folder)
     with Stderr(server.name) as errlog:
         async with stdio_client(parameters, errlog) as (read, write):
-            yield Watched(read, ended), write
+            yield Watched(server.name, read, ended), write
 
 
 @asynccontextmanager
@@ -114,8 +151,7 @@ async def connected(
         client_info=Implementation(name="rightseat", version=version("rightseat")),
         cache=None,
     )
-    async with asyncio.timeout(server.start):
-        return await stack.enter_async_context(client)
+    return await stack.enter_async_context(client)
 
 
 def fault(error: BaseException) -> str:

@@ -28,6 +28,8 @@ FIRST, LONGEST = 0.5, 60.0
 """Seconds before another try, at first and at most."""
 SOON = 2.0
 """Seconds that calls wait for a connection that was lost; after a longer pause they fail at once."""
+LAST = 10.0
+"""Seconds that a close waits at most: a child that does not want to end is killed after four."""
 STEADY = 10.0
 """Seconds after which a connection has proved itself."""
 
@@ -44,6 +46,8 @@ class Link:
         self._settled = asyncio.Event()
         self._ended = asyncio.Event()
         self._wake = asyncio.Event()
+        self._leave = asyncio.Event()
+        self._timer: asyncio.Timeout | None = None
         # Which call a question belongs to is not said in the older era: one that asks gets calls one by one.
         self.asks = False
         self.one = asyncio.Lock()
@@ -51,6 +55,7 @@ class Link:
     async def start(self) -> None:
         """Connect, and wait for what comes of it. What fails now is tried again in the background."""
         if self._task is None:
+            self._leave.clear()
             self._task = asyncio.create_task(self._keep(), name=f"mcp {self.server.name}")
             self._task.add_done_callback(self._over)
         await self._settled.wait()
@@ -65,8 +70,25 @@ class Link:
             await flight.end()
         self.held.clear()
         if task is not None:
+            self._hurry()
+            await asyncio.wait({task}, timeout=LAST)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _hurry(self) -> None:
+        """End the task from within. A cancellation would break off the SDK while it ends a child, which then
+        lives on, and the task with it."""
+        self._leave.set()
+        self._ended.set()
+        self._wake.set()
+        if self._timer is not None:
+            # One that has run out already ends by itself.
+            with contextlib.suppress(RuntimeError):
+                self._timer.reschedule(asyncio.get_running_loop().time())
+
+    def _within(self, seconds: float) -> asyncio.Timeout:
+        self._timer = asyncio.timeout(seconds)
+        return self._timer
 
     def _over(self, task: asyncio.Task[None]) -> None:
         """Nobody waits for what will not come; what nobody thought of is at least in the log."""
@@ -93,19 +115,22 @@ class Link:
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
         pause = 0.0
-        while True:
+        while not self._leave.is_set():
             self._ended = asyncio.Event()
             began = loop.time()
             why = "its process has ended" if self.server.command else "the connection was lost"
             try:
                 async with AsyncExitStack() as stack:
-                    client = await connected(
-                        stack, self.server, self._ended, elicit=self._elicit, hear=self._hear
-                    )
+                    async with self._within(self.server.start):
+                        client = await connected(
+                            stack, self.server, self._ended, elicit=self._elicit, hear=self._hear
+                        )
                     await self._list(client)
                     self._up(client)
                     await self._stay(client)
             except FAULTS as error:
+                if self._leave.is_set():
+                    return
                 why = fault(error)
                 self._fail(why)
             finally:
@@ -114,7 +139,9 @@ class Link:
             pause = 0.0 if loop.time() - began > STEADY else min(max(pause * 2, FIRST), LONGEST)
             if pause > SOON:
                 self._fail(why)
-            await asyncio.sleep(pause)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._leave.wait()
 
     def _up(self, client: Client) -> None:
         if self.down:
@@ -171,7 +198,7 @@ class Link:
     async def _list(self, client: Client) -> None:
         found: list[types.Tool] = []
         cursor: str | None = None
-        async with asyncio.timeout(self.server.start):
+        async with self._within(self.server.start):
             while len(found) < MOST:
                 page = await client.list_tools(cursor=cursor)
                 found += page.tools
@@ -215,9 +242,10 @@ class Link:
         """Its turn is over, and it waits for the person: not for ever."""
         self.held[flight.id] = flight
         loop = asyncio.get_running_loop()
-        loop.call_later(HELD, self._drop, flight.id)
+        loop.call_later(HELD, self._drop, flight, flight.answer)
 
-    def _drop(self, id: str) -> None:
-        flight = self.held.pop(id, None)
-        if flight is not None:
+    def _drop(self, flight: Flight, asked: asyncio.Future[types.ElicitResult] | None) -> None:
+        """If it still waits for the same answer: it may have asked something else since."""
+        if self.held.get(flight.id) is flight and flight.answer is asked:
+            del self.held[flight.id]
             flight.stop()

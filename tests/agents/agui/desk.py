@@ -82,12 +82,17 @@ class AguiDesk:
         return resume[0].get("payload", "nothing") if resume else None
 
     def resumed(self, body: Json, answer: Any) -> Iterator[Json]:
-        if self.open.pop(body["threadId"], None) is None:
+        asked = self.open.pop(body["threadId"], None)
+        if asked is None:
             yield {"type": "RUN_ERROR", "message": "the agent's own secret words", "code": "no_question"}
             return
         yield {"type": "STEP_STARTED", "stepName": "review"}
         yield from text(f"m-{body['runId']}", f"You answered {answer}.")
         yield {"type": "STEP_FINISHED", "stepName": "review"}
+        if self.older:
+            # As ag-ui-langgraph: all that the thread has, also what was said before the question.
+            before = {"id": f"m-{asked}", "role": "assistant", "content": "Let me ask."}
+            yield {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "u", "role": "user"}, before]}
 
     def desk(self, body: Json) -> Iterator[Json]:
         last = body["messages"][-1]
@@ -121,6 +126,7 @@ class AguiDesk:
 
     def ask(self, run: str) -> Iterator[Json]:
         if self.older:
+            yield from text(f"m-{run}", "Let me ask.")
             yield {"type": "CUSTOM", "name": "on_interrupt", "value": json.dumps(ASKED)}
             return
         question = {"id": f"q-{run}", "reason": "input_required", "message": "Approve it?"}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents.agui import agui, lookout
+from rightseat.agents import lookout
+from rightseat.agents.agui import agui
 from rightseat.errors import ConfigError
 from rightseat.events import Event, RunFinished, TextDelta
 from rightseat.messages import said

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightseat import Result, Runtime, ToolContext
-from rightseat.agents.agui import lookout
+from rightseat.agents import lookout
 from rightseat.agents.copilotkit import copilotkit
 from rightseat.agents.copilotkit.actions import schema
 from rightseat.agents.copilotkit.source import Endpoint

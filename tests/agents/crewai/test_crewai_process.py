@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents.agui import lookout
+from rightseat.agents import lookout
 from rightseat.agents.crewai import crewai
 from rightseat.agents.crewai.source import CrewSource
 from rightseat.errors import ConfigError

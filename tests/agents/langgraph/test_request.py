@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat.agents.langgraph.messages import chained, fresh, recalled
 from rightseat.agents.langgraph.questions import Open
@@ -24,6 +25,18 @@ def ids(found: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 def test_a_new_thread_gets_all() -> None:
     assert ids(fresh([U1, A1, U2], [], ())) == [("human", "u1"), ("ai", "a1"), ("human", "u2")]
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_a_pages_own_instructions_are_not_the_graphs(role: Any) -> None:
+    """A client that has only text has no other way to say how it wants to be answered."""
+    told = Turn(messages=(said(role, "You sit in a page."), U1))
+    made = request(told, Standing(), Schema(), {}).input
+    assert made is not None
+    assert [item["content"] for item in made["messages"]] == ["one"]
+    made = request(replace(told, shows_interrupts=False), Standing(), Schema(), {}).input
+    assert made is not None
+    assert [item["content"] for item in made["messages"]] == ["You sit in a page.", "one"]
 
 
 def test_only_what_is_new() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents.langgraph import langgraph, server, source
+from rightseat.agents import lookout
+from rightseat.agents.langgraph import langgraph, server
 from rightseat.engine import Assistant
 from rightseat.errors import ConfigError
 from rightseat.events import TextDelta
@@ -107,7 +108,7 @@ async def test_an_assistant_that_is_not_there() -> None:
 
 
 async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "SOON", 0.001)
+    monkeypatch.setattr(lookout, "SOON", 0.001)
     async with Platform() as platform:
         platform.instead = close_at_once()
         async with hosting(platform) as runtime:
@@ -120,6 +121,26 @@ async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> Non
             platform.instead = None
             await until(lambda: not agent.down)
             assert "You said say hi." in (await Talk(runtime).say("say hi")).text
+
+
+async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "SOON", 0.001)
+    async with Platform() as platform, hosting(platform) as runtime:
+        agent = runtime.responders.agent("desk")
+        assert agent is not None
+        assert not agent.down
+        platform.instead = close_at_once()
+        assert (await Talk(runtime).say("say hi")).error.code == "upstream_unreachable"
+        assert "cannot be reached" in agent.down
+        platform.instead = None
+        await until(lambda: not agent.down)
+
+
+async def test_another_assistant_is_found_in_time() -> None:
+    async with Platform(("one",)) as platform, hosting(platform, refresh=0.01) as runtime:
+        assert list(runtime.responders) == ["one"]
+        platform.names = ("one", "two")
+        await until(lambda: list(runtime.responders) == ["one", "two"])
 
 
 @pytest.mark.parametrize("after", [1, 3, 5, 12])

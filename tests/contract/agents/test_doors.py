@@ -1,6 +1,7 @@
 """Every kind of agent through every door: it speaks, has tools there and at the client, and asks."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -12,26 +13,43 @@ from tests.contract.doors.members import MEMBERS as DOORS
 from tests.contract.doors.members import Visit
 from tests.kit.house import house
 
-AGENTS = [name for name in MEMBERS if name not in ("engine", "flow")]
-pytestmark = pytest.mark.parametrize("door", DOORS)
+# A crew is a process of its own: one start is enough for all doors.
+AGENTS = [name for name in MEMBERS if name not in ("engine", "flow", "crewai")]
+every_door = pytest.mark.parametrize("door", DOORS)
 
 
 def can(word: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("agent", [name for name in AGENTS if word not in CANNOT.get(name, ())])
 
 
-@pytest_asyncio.fixture
-async def visit(agent: str, door: str) -> AsyncIterator[Callable[[], Visit]]:
+@asynccontextmanager
+async def behind_doors(agent: str) -> AsyncIterator[str]:
     async with MEMBERS[agent]() as runtime:
         # What the doors' clients ask for.
         named = Runtime(agents={"default": runtime.responders.inner("desk")}, store=Memory())
         async with house(named) as home:
-            yield lambda: DOORS[door](home.url)
+            yield home.url
 
 
+@pytest_asyncio.fixture
+async def visit(agent: str, door: str) -> AsyncIterator[Callable[[], Visit]]:
+    async with behind_doors(agent) as url:
+        yield lambda: DOORS[door](url)
+
+
+@every_door
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_it_speaks_has_tools_and_fails(visit: Callable[[], Visit]) -> None:
-    person = visit()
+    await speaks(visit())
+
+
+async def test_a_crew_at_every_door() -> None:
+    async with behind_doors("crewai") as url:
+        for door in DOORS.values():
+            await speaks(door(url))
+
+
+async def speaks(person: Visit) -> None:
     assert "You said say hello." in (await person.say("say hello")).text
     assert "5" in (await person.say("add")).text
     seen = await person.say("boom")
@@ -39,6 +57,7 @@ async def test_it_speaks_has_tools_and_fails(visit: Callable[[], Visit]) -> None
     assert "secret words" not in seen.text
 
 
+@every_door
 @can("paint")
 async def test_it_calls_the_client(visit: Callable[[], Visit]) -> None:
     person = visit()
@@ -50,6 +69,7 @@ async def test_it_calls_the_client(visit: Callable[[], Visit]) -> None:
     assert not seen.calls
 
 
+@every_door
 @can("ask")
 async def test_it_asks_and_goes_on(visit: Callable[[], Visit]) -> None:
     person = visit()
@@ -58,3 +78,4 @@ async def test_it_asks_and_goes_on(visit: Callable[[], Visit]) -> None:
     assert "Approve it?" in str(seen.asks[0])
     seen = await person.answer("yes")
     assert "You answered yes." in seen.text
+    assert "Let me ask" not in seen.text, "what was said before the question is not said again"

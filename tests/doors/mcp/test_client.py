@@ -9,7 +9,9 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
+from rightseat import Runtime
 from tests.doors.mcp.placed import FLOW, QUESTION, Place, placed
+from tests.kit.house import Lines, calls, house, says
 
 pytestmark = pytest.mark.parametrize("mode", ["auto", "legacy"])
 Action = Literal["accept", "decline", "cancel"]
@@ -81,6 +83,27 @@ async def test_an_assistant_is_asked(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
         result = await client.call_tool("ask_default", {"request": "hello"})
     assert said(result).startswith("Hello! I am rightseat's demo")
+
+
+async def test_what_an_assistants_tools_gave_is_not_its_answer(mode: str) -> None:
+    """Its words are, also where a tool of its own has failed."""
+
+    async def lookup() -> dict[str, int]:
+        return {"rows": 3}
+
+    async def broken() -> str:
+        raise ValueError("secret words")
+
+    for tool in (lookup, broken):
+        model = Lines(calls((tool.__name__, "{}")), says("Three rows."))
+        async with (
+            house(Runtime(model=model, tools=[tool])) as home,
+            Client(f"{home.url}/mcp", mode=mode) as client,
+        ):
+            result = await client.call_tool("ask_default", {"request": "how many?"})
+        assert said(result) == "Three rows."
+        assert (result.is_error, result.structured_content) == (False, None)
+        assert len(result.content) == 1
 
 
 async def test_progress_is_told_to_who_wants_it(place: Place, mode: str) -> None:

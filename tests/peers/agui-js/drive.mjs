@@ -334,6 +334,8 @@ const CASES = {
   asked_twice: then(say("trip {0}"), answer(value("Oslo")), again),
   twins: then(say("twins {0}"), answer(value("Oslo"), value("Rome"))),
   open_step: then(say("stroll"), answer(value("left"))),
+  handed: say("guide me"),
+  handed_badly: say("guide badly"),
   wrong_type: say("wrong type"),
   wrong_json: say("wrong json"),
   wrong_client: say("wrong client", { tools: true }),

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from rightseat.agent import Recalled
 from rightseat.agents.agui.aliases import Aliases
 from rightseat.agents.agui.asked import Asked
-from rightseat.agents.agui.lookout import Lookout
 from rightseat.agents.agui.mapping import Mapping
 from rightseat.agents.agui.questions import thread_of
 from rightseat.agents.agui.request import body, message_ids
 from rightseat.agents.incoming import Incoming
+from rightseat.agents.lookout import Lookout
 from rightseat.agents.reach import Reach
 from rightseat.errors import CallerError, UpstreamRefused, UpstreamRejected
 from rightseat.events import Event
@@ -56,7 +56,7 @@ class AguiAgent:
             raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
         thread, turn = self._asked.found(turn)
         ids = message_ids(turn, thread, self._aliases)
-        mapping = Mapping(turn, thread, ids, self._reach.faults)
+        mapping = Mapping(turn, thread, [*ids, *self._asked.told(turn)], self._reach.faults)
         self._asked.answer(turn)
         done = False
         try:
@@ -70,7 +70,7 @@ class AguiAgent:
                 self._asked.failed(turn)
         self._asked.done(turn, thread, mapping.asked)
         self._aliases.learn(thread, mapping.results)
-        if mapping.asked and mapping.ledger.calls:
+        if mapping.asked:
             sent = tuple(replace(message, id=id) for message, id in zip(turn.messages, ids, strict=True))
             self._asked.ask(mapping.asked, (*sent, *mapping.ledger.messages))
         for event in last:

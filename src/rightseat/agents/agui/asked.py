@@ -55,6 +55,11 @@ class Asked:
         missing = any(message.calls and message.id not in known for message in kept)
         return replace(turn, messages=kept) if missing else turn
 
+    def told(self, turn: Turn) -> list[str]:
+        """What was said before the questions that are answered now, by the peer's names."""
+        before = (self._before.get(answer.interrupt, ()) for answer in turn.answers)
+        return [message.id for said in before for message in said if message.id]
+
     def answer(self, turn: Turn) -> None:
         for answer in turn.answers:
             self._answered[answer.interrupt] = None

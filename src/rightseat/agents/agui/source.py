@@ -7,8 +7,8 @@ from typing import Any
 
 from rightseat.agent import Agent
 from rightseat.agents.agui.agent import AguiAgent
-from rightseat.agents.agui.lookout import Lookout
-from rightseat.agents.agui.options import Options, reach_of, settled
+from rightseat.agents.lookout import Lookout
+from rightseat.agents.options import Options, reach_of, settled
 from rightseat.errors import UpstreamError, UpstreamOverloaded, UpstreamRefused, UpstreamTimeout
 from rightseat.tools import Tool
 

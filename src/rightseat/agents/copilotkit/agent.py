@@ -11,7 +11,6 @@ from msgspec import Struct
 from rightseat.agent import Recalled
 from rightseat.agents.agui.aliases import Aliases
 from rightseat.agents.agui.asked import Asked
-from rightseat.agents.agui.lookout import Lookout
 from rightseat.agents.agui.questions import thread_of as agui_thread
 from rightseat.agents.agui.request import message_ids
 from rightseat.agents.agui.threads import peer_thread
@@ -20,6 +19,7 @@ from rightseat.agents.copilotkit.lines import Lines
 from rightseat.agents.copilotkit.request import body, recalled
 from rightseat.agents.copilotkit.runtime import RuntimeLines
 from rightseat.agents.langgraph.questions import place
+from rightseat.agents.lookout import Lookout
 from rightseat.agents.reach import Reach
 from rightseat.errors import AgentNotFound, CallerError, Incomplete, UpstreamRefused
 from rightseat.events import Event, Interrupt

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightseat.agent import Agent
-from rightseat.agents.agui.lookout import Lookout
-from rightseat.agents.agui.options import Options, reach_of, settled
 from rightseat.agents.copilotkit.actions import actions
 from rightseat.agents.copilotkit.agent import RemoteAgent
+from rightseat.agents.lookout import Lookout
+from rightseat.agents.options import Options, reach_of, settled
 from rightseat.errors import (
     DiscoveryFailed,
     RightseatError,

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from rightseat.agent import Agent, Recalled
 from rightseat.agents.agui.agent import AguiAgent
-from rightseat.agents.agui.lookout import Lookout
-from rightseat.agents.agui.options import settled
 from rightseat.agents.crewai.process import CrewProcess
+from rightseat.agents.lookout import Lookout
+from rightseat.agents.options import settled
 from rightseat.agents.reach import Reach
 from rightseat.errors import ConfigError, RightseatError, UpstreamRefused
 from rightseat.events import Event

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from rightseat.agent import AgentSource
@@ -13,11 +12,11 @@ from rightseat.agents.hook import hook_of, target
 from rightseat.agents.langgraph.local import Local, LocalSource, compiled
 from rightseat.agents.langgraph.server import Server
 from rightseat.agents.langgraph.source import ServerSource
+from rightseat.agents.options import settled
 from rightseat.agents.reach import Reach
 from rightseat.errors import ConfigError
-from rightseat.nearest import meant
 
-_ONLY_SERVER = ("agents", "api_key", "headers", "on_before_request")
+_ONLY_SERVER = ("agents", "api_key", "headers", "on_before_request", "refresh")
 
 
 class Setup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +46,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Seconds that the server may say nothing."""
     tries: int = 3
     """How often a request is sent that the server did not take."""
+    refresh: float = 60
+    """Seconds after which the server is asked again which assistants it has."""
     title: str = ""
     """The name that people see."""
     description: str = ""
@@ -59,14 +60,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
     """One source of agents: the assistants of a server, or one graph of this process."""
-    known = Options.__struct_fields__
-    for key in options:
-        if key not in known:
-            raise ConfigError(f"A langgraph agent has no option {key!r}. {meant(key, known)}", param=key)
-    try:
-        given = msgspec.convert(dict(options), Options)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"A langgraph agent has a wrong option: {error}") from error
+    given = settled("langgraph", name, options, Options)
     _check(given, options)
     setup = {key: value for key in Setup.__struct_fields__ if (value := getattr(given.config, key))}
     more: dict[str, Any] = {"title": given.title, "description": given.description, "config": setup}
@@ -82,7 +76,8 @@ def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
         timeout=given.timeout,
         tries=given.tries,
     )
-    return ServerSource(name, Server(reach, nested=given.stream_subgraphs), given.agents, **more)
+    server = Server(reach, nested=given.stream_subgraphs)
+    return ServerSource(name, server, given.agents, refresh=given.refresh, **more)
 
 
 def _check(given: Options, options: Mapping[str, Any]) -> None:
@@ -91,9 +86,6 @@ def _check(given: Options, options: Mapping[str, Any]) -> None:
             "A langgraph agent needs a url or a graph: the address of a server, or module:attribute.",
             param="url",
         )
-    for key in ("connect_timeout", "timeout", "tries"):
-        if not getattr(given, key) > 0:
-            raise ConfigError(f"A langgraph agent needs a {key} above 0.", param=key)
     for key in _ONLY_SERVER if given.graph is not None else ():
         if key in options:
             raise ConfigError(

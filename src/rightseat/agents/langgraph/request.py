@@ -10,6 +10,7 @@ from msgspec import Struct
 from rightseat.agents.langgraph.messages import Chain, fresh, listed, unanswered
 from rightseat.agents.langgraph.questions import BREAKPOINT, Open, matched, opened
 from rightseat.errors import ContinuationGone
+from rightseat.messages import Message
 from rightseat.tools import approves
 from rightseat.turn import Turn
 
@@ -69,7 +70,7 @@ def request(turn: Turn, at: Standing, schema: Schema, config: dict[str, Any]) ->
     clients = {tool.name for tool in turn.tools}
     settings = configured(turn, schema, config)
     questions = [item for item in at.waiting if not item.id.startswith(BREAKPOINT)]
-    new = fresh(turn.messages, at.messages, clients)
+    new = fresh(posted(turn), at.messages, clients)
     if turn.answers:
         given = matched(turn.answers, list(at.waiting))
         if not given:
@@ -86,6 +87,13 @@ def request(turn: Turn, at: Standing, schema: Schema, config: dict[str, Any]) ->
     if at.next and node and node != "__end__":
         return Request(update=values, node=node, config=settings)
     return Request(input=values, config=settings)
+
+
+def posted(turn: Turn) -> tuple[Message, ...]:
+    """Pages put their own instructions first. They are not the graph's: the bridges that such pages are made
+    for leave them out. What a client that has only text says to begin with is meant."""
+    first = turn.messages[0].role if turn.messages and turn.shows_interrupts else ""
+    return turn.messages[1:] if first in ("system", "developer") else turn.messages
 
 
 def node_of(turn: Turn) -> str:

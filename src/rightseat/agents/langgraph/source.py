@@ -1,13 +1,11 @@
 """The assistants of a LangGraph server as agents. A server that is down is listed as down and looked for
-again, first soon and then less often; whoever asks an agent that is down has it looked for at once."""
+again; whoever asks an agent that is down has it looked for at once."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from rightseat.agents.faults import Faults
@@ -15,24 +13,21 @@ from rightseat.agents.langgraph.agent import Graph, GraphAgent
 from rightseat.agents.langgraph.frames import Frame
 from rightseat.agents.langgraph.request import Request, Schema, Standing
 from rightseat.agents.langgraph.server import Assistant, Server
-from rightseat.errors import DiscoveryFailed, RightseatError
+from rightseat.agents.lookout import Lookout
+from rightseat.errors import DiscoveryFailed, RightseatError, UpstreamRefused
 from rightseat.tools import Tool
 from rightseat.turn import Owner, Turn
 
-PATIENCE = 3.0
-"""Seconds that a start waits for the server to say what it has."""
-SOON = 1.0
-SELDOM = 30.0
-
-log = logging.getLogger(__name__)
+Lost = Callable[[UpstreamRefused], None]
 
 
 class Remote:
-    """One assistant of a server: a Graph."""
+    """One assistant of a server: a Graph. `lost` is told that nobody was there."""
 
-    def __init__(self, server: Server, assistant: Assistant) -> None:
+    def __init__(self, server: Server, assistant: Assistant, lost: Lost) -> None:
         self.server = server
         self.assistant = assistant
+        self.lost = lost
         self.faults: Faults = server.faults
         self.nested = server.nested
         self._schema: Schema | None = None
@@ -45,7 +40,12 @@ class Remote:
     async def standing(
         self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
     ) -> Standing | None:
-        return await self.server.standing(thread, turn=turn, owner=owner)
+        """Each run begins with this, so it is here that a server's end is noticed."""
+        try:
+            return await self.server.standing(thread, turn=turn, owner=owner)
+        except UpstreamRefused as error:
+            self.lost(error)
+            raise
 
     async def create(self, thread: uuid.UUID, turn: Turn, /) -> None:
         await self.server.create(thread, turn)
@@ -72,6 +72,7 @@ class ServerSource:
         title: str = "",
         description: str = "",
         config: dict[str, Any] | None = None,
+        refresh: float = 60,
     ) -> None:
         self.name = name
         self.server = server
@@ -81,7 +82,7 @@ class ServerSource:
         self._config = config
         self._remotes: dict[str, Remote] = {}
         self._agents: dict[str, GraphAgent] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._lookout = Lookout(name, self._look, every=refresh)
         self._refuse("It was not looked for yet.")
 
     @property
@@ -93,40 +94,30 @@ class ServerSource:
         return ()
 
     async def start(self) -> None:
-        if self._looking is None:
-            looked = asyncio.Event()
-            self._looking = asyncio.create_task(self._watch(looked))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(looked.wait(), PATIENCE)
+        await self._lookout.start()
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait({self._looking})
-            self._looking = None
+        await self._lookout.close()
         await self.server.close()
 
-    async def _watch(self, looked: asyncio.Event) -> None:
-        wait = SOON
-        while not await self.look():
-            looked.set()
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, SELDOM)
-        looked.set()
-
-    async def look(self) -> bool:
-        """Whether all that is wanted is there."""
+    async def _look(self) -> None:
+        """Raises why not all that is wanted can be asked."""
         try:
             found = self._chosen(await self.server.assistants())
         except RightseatError as error:
-            log.warning("agent %r is down: %s", self.name, error.message)
             self._refuse(error.message)
-            return False
+            raise
         before, self._agents = self._agents, {}
         for name, assistant in found.items():
             agent = self._agents[name] = before.get(name) or self._agent(name)
             self._describe(agent, assistant, alone=len(found) == 1)
-        return None not in found.values()
+        missing = [agent.down for agent in self._agents.values() if agent.down]
+        if missing:
+            raise DiscoveryFailed(missing[0])
+
+    def _lost(self, error: UpstreamRefused) -> None:
+        self._refuse(error.message)
+        self._lookout.lost(error)
 
     def _chosen(self, listed: list[Assistant]) -> dict[str, Assistant | None]:
         """By the names that clients use. None: it is wanted, and not there."""
@@ -160,12 +151,14 @@ class ServerSource:
         agent.description = (self._description if alone else "") or assistant.description
         known = self._remotes.get(agent.name)
         if known is None or known.assistant != assistant:
-            self._remotes[agent.name] = Remote(self.server, assistant)
+            self._remotes[agent.name] = Remote(self.server, assistant, self._lost)
 
     async def find(self, name: str) -> Graph:
         agent = self._agents.get(name)
         if agent is None or agent.down or name not in self._remotes:
-            await self.look()
+            with contextlib.suppress(RightseatError):
+                await self._look()
+                self._lookout.seen()
             agent = self._agents.get(name)
         if agent is None or agent.down:
             gone = f"The server of agent {self.name!r} no longer has {name!r}."

@@ -15,6 +15,7 @@ from rightseat.doors.mcp.outcome import Heard, result_of
 from rightseat.doors.mcp.questions import answer_of, put
 from rightseat.doors.mcp.wire import Ask, response
 from rightseat.events import Event
+from rightseat.sources import CALLED
 from rightseat.streams import closing, merge
 from rightseat.turn import Answer, Turn
 
@@ -50,7 +51,7 @@ class Exchange:
         self.turn = replace(turn, thread=turn.thread or secrets.token_hex(12))
         self.host = host
         self.asks = asks
-        self.heard = Heard()
+        self.heard = Heard(turn.assistant == CALLED)
         self.progress = 0
         self.called_off = False
         self.wake = asyncio.Event()
@@ -82,7 +83,7 @@ class Exchange:
 
     async def round(self) -> AsyncIterator[dict[str, Any]]:
         """One run. Progress is told to who has asked for it."""
-        self.heard = Heard()
+        self.heard = Heard(self.turn.assistant == CALLED)
         self.wake.clear()
         # The run has a task of its own, so that it can be ended while it waits for something.
         async with closing(merge(self.events(), self.stopped())) as events:

@@ -24,8 +24,10 @@ from rightseat.events import (
 
 @dataclass(slots=True)
 class Heard:
-    """What a run said."""
+    """What a run said. `called`: the client itself calls a tool, whose result is what counts. Of an assistant
+    its words do: what its own tools gave is its own matter."""
 
+    called: bool = False
     texts: list[str] = field(default_factory=list)
     result: CallResult | None = None
     failed: RunFailed | None = None
@@ -38,7 +40,7 @@ class Heard:
                 self.texts.append("\n\n")
             case TextDelta(text=text):
                 self.texts.append(text)
-            case CallResult():
+            case CallResult() if self.called:
                 self.result = event
             case Interrupt():
                 self.questions.append(event)

@@ -25,10 +25,15 @@ def form(question: Interrupt) -> dict[str, Any]:
         schema = {"properties": {FIELD: schema}, "required": [FIELD]}
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
-    flat = {name: plain(field) for name, field in fields.items()}
-    told: dict[str, Any] = {"type": "object", "properties": flat}
-    required = [name for name in schema.get("required", ()) if name in flat]
+    required = [name for name in schema.get("required", ()) if name in fields]
+    # What nobody has to fill in, and a form has no field for, would only be filled in wrong.
+    shown = {name: field for name, field in fields.items() if name in required or not deep(field)}
+    told: dict[str, Any] = {"type": "object", "properties": {name: plain(shown[name]) for name in shown}}
     return told | ({"required": required} if required else {})
+
+
+def deep(field: Any) -> bool:
+    return isinstance(field, dict) and field.get("type") in ("object", "array")
 
 
 def plain(field: Any) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Lookout:
 
     def lost(self, error: RightseatError) -> None:
         """Somebody could not reach it: look again, and soon."""
+        if not self.down:
+            log.warning("agent %r: %s", self._name, error.message)
         self.down = error.message
         self._wanted.set()
 
