@@ -12,12 +12,14 @@ import json
 import logging
 import os
 from asyncio import base_events, runners
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import AsyncGeneratorType
 
 import pytest
 from hypothesis import settings
+
+from rightseat import secret
 
 EXAMPLES = 100 if os.environ.get("RIGHTSEAT_VOLUME") == "full" else 25
 settings.register_profile("house", derandomize=True, deadline=None, database=None, max_examples=EXAMPLES)
@@ -104,3 +106,11 @@ def driven() -> Callable[[str, str], None]:
                 lines.write(json.dumps({"name": name, "version": version}) + "\n")
 
     return note
+
+
+@pytest.fixture(autouse=True)
+def own_secrets() -> Iterator[None]:
+    """Secrets that a test makes are not masked in the next one's words."""
+    before = set(secret._known)
+    yield
+    secret._known.intersection_update(before)
