@@ -13,17 +13,19 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 TIMED_OUT = 124
 
 
-def run_group(command: Sequence[str], timeout: float) -> int:
+def run_group(command: Sequence[str], timeout: float, out: IO[bytes] | None = None) -> int:
     """Runs a command in its own process group, so that ending it ends its children too."""
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=out, stderr=out)
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -50,9 +52,9 @@ class Phase:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    def step(self, name: str, *command: str) -> int:
+    def step(self, name: str, *command: str, out: IO[bytes] | None = None) -> int:
         begun = time.monotonic()
-        code = run_group(command, timeout=max(2 * self.budget - self.elapsed, 1))
+        code = run_group(command, max(2 * self.budget - self.elapsed, 1), out)
         if code == TIMED_OUT:
             print(f"{name}: ended, the phase took twice its budget", flush=True)
         if code != 0:
@@ -60,6 +62,15 @@ class Phase:
             self.faults.append(f"{name}: {what}")
         print(f"-- {name}: {time.monotonic() - begun:.1f} s", flush=True)
         return code
+
+    def beside(self, other: tuple[str, ...], step: tuple[str, ...]) -> None:
+        """Two steps at the same time: one works while the other waits. What the other says comes after it."""
+        with ThreadPoolExecutor(1) as pool, tempfile.TemporaryFile() as said:
+            ended = pool.submit(self.step, *other, out=said)
+            self.step(*step)
+            ended.result()
+            said.seek(0)
+            print(said.read().decode(errors="replace"), end="", flush=True)
 
     def close(self) -> str:
         if self.elapsed > self.budget:
@@ -76,9 +87,9 @@ def unit_and_contract() -> Phase:
     phase = Phase("1 unit and contract", 180)
     if phase.step("install", "make", "--no-print-directory", f"PYTHON={sys.executable}", ".venv/.dev"):
         return phase
-    phase.step("check", PYTHON, "-m", "checks")
     # No test of this phase measures time, and many wait for a server of theirs to end: four at a time.
-    phase.step("tests", *pytest("-n", "4", "-m", "not peers and not process and not model"))
+    tests = pytest("-n", "4", "-m", "not peers and not process and not model")
+    phase.beside(("check", PYTHON, "-m", "checks"), ("tests", *tests))
     return phase
 
 

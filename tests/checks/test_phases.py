@@ -53,3 +53,15 @@ def test_fewer_driven_than_expected_is_named(tmp_path: Path) -> None:
     found = phases.driven(record)
     assert found == {"a": {"1", "2"}, "c": {"3"}}
     assert phases.undriven(found, expected) == ["b"]
+
+
+def test_two_steps_at_the_same_time(capfd: pytest.CaptureFixture[str]) -> None:
+    phase = phases.Phase("unit", 60)
+    say = "import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))"
+    phase.beside(
+        ("check", sys.executable, "-c", say, "one", "1"), ("tests", sys.executable, "-c", say, "two", "0")
+    )
+    assert phase.faults == ["check: exit 1"]
+    said = capfd.readouterr().out
+    # Each in one piece, and the other's words last.
+    assert said.index("two") < said.index("one")
