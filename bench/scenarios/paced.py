@@ -17,7 +17,7 @@ PART = 1 / 10
 
 
 async def run(stage: Stage) -> Sequence[Row]:
-    tokens, limit = (80, 6.0) if stage.short else (120, 4.0)
+    tokens, limit = (50, 6.0) if stage.short else (120, 4.0)
     found = await stage.rounds("paced", ROUNDS, tokens / RATE + 30, tokens=tokens)
     return judge(stage, "CPU per paced token", "µs", found, Limits(floor=limit, foreign=PART))
 

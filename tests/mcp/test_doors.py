@@ -15,7 +15,11 @@ from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.mcp.calling import near
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.parametrize("member", MEMBERS)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.parametrize("member", MEMBERS),
+]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["newer", "older"])

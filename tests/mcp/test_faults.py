@@ -21,6 +21,9 @@ from tests.kit.house import serving
 from tests.mcp.calling import PROGRAM, last, started, things
 from tests.mcp.test_process import alive
 
+# Each with real children or servers of the SDK's.
+pytestmark = pytest.mark.process
+
 
 def saying(status: int, kind: str, body: bytes) -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -18,6 +18,9 @@ from tests.kit.house import serving
 from tests.mcp import serving as program
 from tests.mcp.calling import TURN, last, near, offered, over_http, started, things
 
+# Each with real children or servers of the SDK's.
+pytestmark = pytest.mark.process
+
 
 async def test_a_child_finds_no_secret_of_ours(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -6,10 +6,14 @@ import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
 from tests.kit.house import Lines, says
 from tests.plugins.flows.acting import Scene, flow, kit
+
+pytestmark = pytest.mark.process
 
 STEPS = 20
 RUNS = 5
