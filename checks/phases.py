@@ -90,14 +90,14 @@ def unit_and_contract() -> Phase:
     # No test of this phase measures time, and many wait for a server of theirs to end: more than there are
     # cores. Each worker finds all tests by itself, so not many more, and not those of the next phase.
     chosen = ("--ignore=tests/peers", "-m", "not peers and not process and not model")
-    tests = pytest("-n", "3", *chosen)
-    phase.beside(("check", PYTHON, "-m", "checks"), ("tests", *tests))
+    phase.step("tests", *pytest("-n", "4", *chosen))
     return phase
 
 
 def peers_and_browser() -> Phase:
     phase = Phase("2 real peers and browser", 720)
-    phase.step("install peers", PYTHON, "tests/peers/install.py")
+    # Installing waits for the network while the checks work.
+    phase.beside(("check", PYTHON, "-m", "checks"), ("install peers", PYTHON, "tests/peers/install.py"))
     phase.step("tests of peers", *pytest("-m", "(peers or process) and not model"))
     return phase
 
