@@ -52,3 +52,20 @@ class Finish(Struct, frozen=True):
 
 
 Fragment = Text | Reasoning | Refusal | CallName | CallArgs | Opaque | Used | Finish
+
+
+def joined(found: list[Fragment]) -> list[Fragment]:
+    """Words that came at once as one: every further step costs as much for one as for many."""
+    out: list[Fragment] = []
+    texts: list[str] = []
+    for fragment in found:
+        if type(fragment) is Text and fragment.logprobs is None:
+            texts.append(fragment.text)
+            continue
+        if texts:
+            out.append(Text("".join(texts)))
+            texts = []
+        out.append(fragment)
+    if texts:
+        out.append(Text("".join(texts)))
+    return out

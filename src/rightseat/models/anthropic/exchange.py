@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text
+from rightseat.fragments import Fragment, joined
 from rightseat.http import Response
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.answer import Answer
@@ -146,15 +146,3 @@ def _flaw(headers: Mapping[str, str]) -> RightseatError | None:
     if kind not in ("", "text/event-stream", "text/plain", "application/octet-stream"):
         return faults.garbled("not an event stream")
     return None
-
-
-def joined(found: list[Fragment]) -> list[Fragment]:
-    """Words that came at once as one: every further step costs as much for one as for many."""
-    out: list[Fragment] = []
-    for fragment in found:
-        last = out[-1] if out else None
-        if type(fragment) is Text and type(last) is Text:
-            out[-1] = Text(last.text + fragment.text)
-        else:
-            out.append(fragment)
-    return out

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text
+from rightseat.fragments import Fragment, Text, joined
 from rightseat.http import Response
 from rightseat.models.openai import faults
 from rightseat.models.openai.api import Reading
@@ -167,20 +167,3 @@ def _source(headers: Mapping[str, str]) -> Source:
     if kind == "application/json":
         return Whole()
     raise faults.garbled("neither an event stream nor JSON")
-
-
-def joined(found: list[Fragment]) -> list[Fragment]:
-    """Words that came at once as one: every further step costs as much for one as for many."""
-    out: list[Fragment] = []
-    texts: list[str] = []
-    for fragment in found:
-        if type(fragment) is Text and fragment.logprobs is None:
-            texts.append(fragment.text)
-            continue
-        if texts:
-            out.append(Text("".join(texts)))
-            texts = []
-        out.append(fragment)
-    if texts:
-        out.append(Text("".join(texts)))
-    return out
