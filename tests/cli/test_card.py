@@ -30,6 +30,7 @@ def test_the_card_says_what_one_needs_to_begin() -> None:
         f"is ready on {BASE}\n",
         "local (SmolLM2-135M-Instruct, embedded)",
         "on this machine",
+        f"{BASE}/   open it in a browser",
         f"{BASE}/v1/chat/completions",
         f"export OPENAI_BASE_URL={BASE}/v1\n",
         f'new HttpAgent({{ url: "{BASE}/agui/default" }})\n',

@@ -26,6 +26,7 @@ def rows(
     card = [("model", EMBEDDED if spec == "local" else spec), ("", choice.why)]
     # What clients are told is where they find us; health is asked from here.
     public = config.server.public_url.rstrip("/") or base
+    card.append(("page", f"{public}/   open it in a browser: examples to try, and all that is set up here"))
     for door in doors:
         asked = next((route.path for route in door.routes if route.method == "POST"), "/")
         card += [(door.name, public + asked), ("", door.hint(public))]
