@@ -114,7 +114,8 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
     async with served() as server, Relay(server.port) as relay, opened(chromium, relay.url) as tab:
         tab.expect(CUT)
         await say(tab, "slow")
-        await tab.see(ANSWER, "word word word word word word word word word word word word")
+        await until(tab, f"document.querySelector('{ANSWER} .prose')?.textContent.split('word').length > 40")
+        seen = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
         server.signal(signal.SIGKILL)
         await server.exited(5)
         relay.closed = True
@@ -124,11 +125,10 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
         await server.start()
         relay.target, relay.closed = server.port, False
         await tab.see(".failure", "interrupted")
-        kept = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
         await tab.page.reload()
         await tab.see(".failure", "interrupted")
-        # What the log has is what was seen, but for the last quarter of a second.
-        assert (await tab.texts(f"{ANSWER} .prose"))[0].count("word") >= min(kept, 12) - 11
+        # The log is behind by a quarter of a second at most, which is ten words.
+        assert (await tab.texts(f"{ANSWER} .prose"))[0].count("word") >= seen - 15
         await tab.click(".failure button.main")
         await tab.gone(".failure")
         await tab.see("button.stop")
