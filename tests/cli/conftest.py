@@ -107,6 +107,7 @@ def serve(tmp_path: Path) -> Serve:
                 yield Serving(server, service, port, path, task)
             finally:
                 server.should_exit = True
+                server.leaving.set()
                 await asyncio.wait_for(task, 40)
 
     return serving

@@ -67,6 +67,7 @@ async def test_it_is_loaded_before_it_is_ready() -> None:
         model.may.set()
         await until(lambda: said)
         server.should_exit = True
+        server.leaving.set()
         await task
     assert model.steps == ["start", "close"]
 

@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rightseat.cli.server import Watch
+from rightseat.http.gather import gathering
 from tests.cli.conftest import Serve, Serving, script
 
 pytestmark = pytest.mark.process
@@ -193,6 +194,35 @@ async def test_a_configured_jwt_is_asked_for(
             token = jwt.encode(claims | {"aud": audience}, private, "EdDSA", headers={"kid": "k"})
             carried = f"Authorization: Bearer {token}\r\nHost:".encode()
             assert status in await serving.raw(ask.replace(b"Host:", carried))
+
+
+@pytest.mark.parametrize(("line", "gathers"), [("", True), ("[server]\ngather_ms = 0\n", False)])
+async def test_a_server_gathers_unless_it_is_told_not_to(serve: Serve, line: str, gathers: bool) -> None:
+    loop = asyncio.get_running_loop()
+    # Whoever mounts the app in a loop of their own is left alone.
+    assert gathering(loop) is None
+    async with serve(line):
+        assert (gathering(loop) is not None) == gathers
+
+
+async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks twice a second, and a signal does not wait for that."""
+    async with serve() as serving:
+        looks: list[int] = []
+        seen = asyncio.Event()
+        before = serving.server.on_tick
+
+        async def on_tick(counter: int) -> bool:
+            looks.append(counter)
+            seen.set()
+            return await before(counter)
+
+        monkeypatch.setattr(serving.server, "on_tick", on_tick)
+        monkeypatch.setattr("rightseat.cli.server.LOOK", 3600)
+        await asyncio.wait_for(seen.wait(), 5)
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.wait_for(serving.task, 5)
+        assert len(looks) == 2
 
 
 def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from rightseat.cli.protocol import protocol
 from rightseat.cli.service import Service
 from rightseat.config import ServerSettings
 from rightseat.errors import ConfigError
+from rightseat.http.gather import gather
 
 log = logging.getLogger("rightseat.server")
 
-# uvicorn ticks ten times a second; files and retired runtimes are looked at every fifth time.
-LOOK = 5
+# How often files and retired runtimes are looked at. uvicorn would wake ten times a second for nothing.
+LOOK = 0.5
 # After the grace, what is still being written gets this long: the whole end is then within grace + 1 s.
 TAIL = 1
 # How long a connection may wait for its next request: longer than the usual 60 s of a proxy before us.
@@ -72,13 +73,17 @@ class Server(uvicorn.Server):
         super().__init__(_uvicorn(service, settings))
         self.service = service
         self.grace = settings.grace
+        self.gather = settings.gather_ms / 1000
         self.announce = announce
         self.watch = Watch(service.files)
         self.asked = False
         self.task: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
+        self.leaving = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.gather:
+            gather(asyncio.get_running_loop(), self.gather)
         if await self.begin():
             await super().startup(sockets)
             self.announce()
@@ -115,13 +120,24 @@ class Server(uvicorn.Server):
         self.should_exit = True
         if self.starting is not None:
             # From a signal handler: the loop sleeps, and must be woken to see it.
-            self.starting.get_loop().call_soon_threadsafe(self.starting.cancel)
+            self.starting.get_loop().call_soon_threadsafe(self.leave, self.starting)
+
+    def leave(self, starting: asyncio.Task[None]) -> None:
+        starting.cancel()
+        self.leaving.set()
 
     def handle_reload(self, sig: int, frame: FrameType | None) -> None:
         self.asked = True
 
+    async def main_loop(self) -> None:
+        # uvicorn's own tick, at zero, writes the second into the Date of answers.
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK):
+                    await self.leaving.wait()
+
     async def on_tick(self, counter: int) -> bool:
-        if counter % LOOK == 0 and (self.task is None or self.task.done()):
+        if self.task is None or self.task.done():
             self.asked |= self.watch.changed()
             if self.asked or self.service.retired:
                 self.task = asyncio.create_task(self.tend())

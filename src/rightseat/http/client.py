@@ -11,6 +11,7 @@ from typing import cast
 from aiohappyeyeballs import start_connection
 from yarl import URL
 
+from rightseat.http.gather import gathering
 from rightseat.http.response import Cut, Response
 
 # Servers close a connection that waits after 5 s or more; one that we kept longer would often be gone.
@@ -119,6 +120,7 @@ class Connection(asyncio.Protocol):
         self.loop = loop
         self.kept_at = 0.0
         self._client = client
+        self._gathering = gathering(loop)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses, so this cannot be asked.
@@ -131,12 +133,16 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes) -> Response:
         if not self.usable:
             raise Cut("the connection was closed before it was used")
-        response = Response(self._transport, self._released)
+        response = Response(self._transport, self._released, self._gathering)
+        if self._gathering is not None:
+            self._gathering.answers += 1
         self._transport.set_protocol(response)
         self._transport.write(request)
         return response
 
     def _released(self, reusable: bool) -> None:
+        if self._gathering is not None:
+            self._gathering.answers -= 1
         self._transport.set_protocol(self)
         # A server that answers before it has read the request would take its rest for the next one.
         if reusable and self.usable and not self._transport.get_write_buffer_size():

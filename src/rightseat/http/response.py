@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import httptools
 
+from rightseat.http.gather import Gathering
+
 # A head of more than this is no head.
 MAX_HEAD = 64 << 10
 # What may wait to be taken before the server is made to wait.
@@ -35,7 +37,12 @@ class Response(asyncio.Protocol):
     `release` is told whether the connection can serve again.
     """
 
-    def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        release: Callable[[bool], None],
+        gathering: Gathering | None = None,
+    ) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.begun = False
@@ -45,6 +52,7 @@ class Response(asyncio.Protocol):
         self.since = NEVER
         self._loop = asyncio.get_running_loop()
         self._transport = transport
+        self._gathering = gathering
         self._release: Callable[[bool], None] | None = release
         self._garbled = False
         self._head_size = 0
@@ -134,6 +142,8 @@ class Response(asyncio.Protocol):
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
                 self._garble()
+        if self._gathering is not None:
+            self._gathering.heard()
         if self._pieces:
             self.ready = True
         waiter = self._waiter
