@@ -105,7 +105,7 @@ async def test_a_run_is_kept_as_it_was_said(store: Keeper) -> None:
     assert not store.keeps(YOU, "t")
     again = turn(messages=(ASKED, said("assistant", "Hello", id="m1"), said("user", "more", id="u2")))
     await heard(store, again)
-    assert (await kept(store))[len(KEPT)] == Posted((again.messages[-1],), {"n": 0}, "a")
+    assert (await kept(store))[len(KEPT)] == Posted((again.messages[-1],), {"n": 0}, "a", ("m1",))
 
 
 async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:

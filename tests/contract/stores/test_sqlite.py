@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.continuation import Bound
-from rightseat.errors import ConfigError, StoreFailed
+from rightseat.errors import ConfigError, Conflict, StoreFailed
 from rightseat.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
 from rightseat.journal import RESTARTED, Entry, Posted
 from rightseat.messages import said
@@ -171,13 +171,13 @@ async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     asyncio.get_running_loop().call_later(EVERY, handed.set)
     await handed.wait()
     assert store.fresh == []
-    await store.run(lambda: None)
+    await store.desk.apart(lambda: None)
     assert written() == 2
     store.append(ME, "t", 3, [TextDelta("m", "c")])
     store.append(ME, "t", 4, [TextEnd("m")])
     await asyncio.sleep(0)
     assert store.fresh == []
-    await store.run(lambda: None)
+    await store.desk.apart(lambda: None)
     assert written() == 4
     with closing(sqlite3.connect(tmp_path / FILE)) as other:
         assert other.execute("SELECT COUNT(*) FROM entries").fetchone() == (3,)
@@ -252,18 +252,43 @@ async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written
 ) -> None:
     store = SQLite(tmp_path)
     await store.begin(ME, "t", "r", assistant="", name="")
-    (pages,) = await store.run(lambda: store.database.execute("PRAGMA page_count").fetchone())
-    await store.run(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+    (pages,) = await store.desk.apart(lambda: store.database.execute("PRAGMA page_count").fetchone())
+    await store.desk.apart(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
     big = "x" * 50_000
     store.append(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
     with pytest.raises(StoreFailed):
         await store.remember(ME, {"c": big})
     assert await entries(store) == []
-    await store.run(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
+    await store.desk.apart(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
     store.append(ME, "t", 3, [RunFinished("stop")])
     assert await entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
     await store.remember(ME, {"c": big})
     assert await store.recall(ME, ["c"]) == {"c": big}
+    await store.close()
+
+
+async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_own_end(
+    tmp_path: Path,
+) -> None:
+    store = SQLite(tmp_path)
+    begun: list[str] = []
+    store.database.set_trace_callback(lambda said: begun.append(said) if said.startswith("BEGIN") else None)
+    big = "x" * 50_000
+    first = asyncio.create_task(store.remember(ME, {"first": "1"}))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asked = [store.begin(ME, "t", f"r{n}", assistant="", name="") for n in range(10)]
+    outcomes = await asyncio.gather(*asked, store.remember(ME, {"c": "1"}), first, return_exceptions=True)
+    assert len(begun) == 2
+    assert [type(outcome) for outcome in outcomes[:3]] == [int, Conflict, Conflict]
+    assert await store.recall(ME, ["first", "c"]) == {"first": "1", "c": "1"}
+    # One that the file does not take spoils it for itself alone.
+    (pages,) = await store.desk.apart(lambda: store.database.execute("PRAGMA page_count").fetchone())
+    await store.desk.apart(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+    tries = [store.remember(ME, {key: text}) for key, text in (("a", "2"), ("b", big), ("c", "3"))]
+    failed = await asyncio.gather(*tries, return_exceptions=True)
+    assert [type(one) for one in failed] == [type(None), StoreFailed, type(None)]
+    assert await store.recall(ME, ["a", "b", "c"]) == {"a": "2", "c": "3"}
     await store.close()
 
 

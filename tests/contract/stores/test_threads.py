@@ -88,6 +88,18 @@ async def test_a_thread_has_one_run_at_a_time(store: Keeper) -> None:
     assert await store.begin(ME, "t", "r3", assistant="", name="") == 1
 
 
+async def test_who_leaves_while_it_begins_has_no_thread(store: Keeper) -> None:
+    for steps in range(4):
+        task = asyncio.create_task(store.begin(ME, "t", f"left{steps}", assistant="", name=""))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            store.append(ME, "t", task.result() + 1, [RunFinished("stop")])
+    await store.begin(ME, "t", "r", assistant="", name="")
+
+
 async def test_of_many_who_begin_one_does(store: Keeper) -> None:
     tries = [store.begin(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
     found = await asyncio.gather(*tries, return_exceptions=True)
@@ -253,11 +265,16 @@ def test_what_is_new_in_a_posted_history() -> None:
     ours = said("tool", "7", id="result-c1", call_id="c1")
     theirs = said("tool", "8", id="t2", call_id="c2")
     assert posted(told(user, answer, more), new=True) == Posted((user, answer, more))
-    assert posted(told(user, answer, more), new=False) == Posted((more,))
-    assert posted(told(user, answer, ours, theirs, more), new=False) == Posted((theirs, more))
-    assert posted(told(user, answer, ours, more), new=False, results=True) == Posted((ours, more))
+    assert posted(told(user, answer, more), new=False) == Posted((more,), after=("2",))
+    after = ("2", "result-c1")
+    assert posted(told(user, answer, ours, theirs, more), new=False) == Posted((theirs, more), after=after)
+    assert posted(told(user, answer, ours, more), new=False, results=True) == Posted(
+        (ours, more), after=("2",)
+    )
     assert posted(told(user), new=False) == Posted((user,))
-    assert posted(told(user, answer), new=False) == Posted(())
+    assert posted(told(user, answer), new=False) == Posted((), after=("2",))
+    called = Message("assistant", calls=(Call("c1", "f", "{}"),), id="2")
+    assert posted(told(user, called, theirs), new=False) == Posted((theirs,), after=("2", "c1"))
     asked = Turn(messages=(user,), state={"n": 1}, assistant="a")
     assert posted(asked, new=True) == Posted((user,), {"n": 1}, "a")
 

@@ -1,14 +1,13 @@
-"""One file, one thread that touches it. Deltas are written four times a second, everything else at once."""
+"""One file, one thread that touches it. Deltas are written twice a second, nearly everything else at once."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,8 +15,17 @@ import msgspec
 
 from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
 from rightseat.errors import StoreFailed
-from rightseat.events import CallArgs, Nested, ReasoningDelta, ReasoningStart, TextDelta, TextStart
+from rightseat.events import (
+    CallArgs,
+    Nested,
+    ReasoningDelta,
+    ReasoningStart,
+    RunStarted,
+    TextDelta,
+    TextStart,
+)
 from rightseat.journal import Entry, Keep, Numbered, Thread
+from rightseat.stores.sqlite.desk import Desk
 from rightseat.stores.sqlite.lock import Lock
 from rightseat.stores.sqlite.schema import opened
 from rightseat.stores.sqlite.shelves import Shelves
@@ -27,11 +35,11 @@ from rightseat.turn import Owner
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 FILE = "rightseat.db"
-EVERY = 0.25
+EVERY = 0.5
 # Entries that wait for a disk which takes nothing; what comes after them is not kept.
 MOST_WAITING = 20_000
 # What is written with the next words: to begin is worth no more than the words that follow.
-_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, Nested)
+_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, Nested)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation = msgspec.json.Decoder(Continuation)
 _bound = msgspec.json.Decoder(Bound)
@@ -54,39 +62,24 @@ class SQLite:
             unless_opened.callback(self.database.close)
             self.shelves = Shelves(self.database, capacity, lifetime, clock)
             self.pages = Threads(self.database, keep, clock)
-            self.recovered = self.transact(self.pages.recover)
+            with self.database:
+                self.database.execute("BEGIN IMMEDIATE")
+                self.recovered = self.pages.recover()
             unless_opened.pop_all()
-        self.executor = ThreadPoolExecutor(1, thread_name_prefix="rightseat-store")
+        self.desk = Desk(self.database, self.recount)
         self.fresh: list[Written] = []
         """Not yet handed to the thread."""
         self.timer: asyncio.TimerHandle | None = None
         self.soon: asyncio.Handle | None = None
-        self.waiting: list[Written] = []
-        """The thread's own: what the disk would not take."""
 
-    # The thread
-
-    def transact(self, job: Callable[[], T]) -> T:
-        self.database.execute("BEGIN IMMEDIATE")
-        with self.database:
-            return job()
-
-    def work(self, job: Callable[[], T]) -> T:
-        try:
-            return self.transact(job)
-        except sqlite3.Error as error:
-            self.shelves.count()
-            self.pages.count()
-            log.error("the store failed: %s", error)
-            raise StoreFailed("What must be kept cannot be: the store failed. Its log says why.") from error
+    def recount(self) -> None:
+        self.shelves.count()
+        self.pages.count()
 
     async def do(self, job: Callable[[], T]) -> T:
-        """In the thread, after all that was appended before, in a transaction of its own."""
+        """In the thread, after all that was appended before."""
         self.send()
-        return await self.run(lambda: self.work(job))
-
-    async def run(self, job: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self.executor, job)
+        return await self.desk.do(job)
 
     def send(self) -> None:
         """Hand over what is fresh."""
@@ -96,19 +89,16 @@ class SQLite:
         self.timer = self.soon = None
         if self.fresh:
             written, self.fresh = self.fresh, []
-            self.executor.submit(self.write, written).add_done_callback(report)
+            self.desk.put(lambda: self.pages.write(written)).add_done_callback(partial(self.sent, written))
 
-    def write(self, written: list[Written]) -> None:
-        batch = [*self.waiting, *written][:MOST_WAITING]
-        size = self.pages.size
-        try:
-            self.transact(lambda: self.pages.write(batch))
-        except sqlite3.Error as error:
-            self.pages.size = size
-            log.error("%d entries of threads wait to be kept: %s", len(batch), error)
-            self.waiting = batch
-        else:
-            self.waiting = []
+    def sent(self, written: list[Written], done: asyncio.Future[None]) -> None:
+        """What the disk would not take waits, and goes with what comes next."""
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, StoreFailed):
+            self.fresh = [*written, *self.fresh][:MOST_WAITING]
+            log.error("%d entries of threads wait to be kept", len(self.fresh))
+        elif error is not None:
+            log.error("entries of threads were not kept", exc_info=error)
 
     # Continuations, questions, results
 
@@ -158,7 +148,13 @@ class SQLite:
         return (owner.name, thread) in self.pages.keys
 
     async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
-        return await self.do(lambda: self.pages.begin((owner.name, thread), run, assistant, name))
+        key = (owner.name, thread)
+        try:
+            return await self.do(lambda: self.pages.begin(key, run, assistant, name))
+        except asyncio.CancelledError:
+            # Whoever asked has left, and would never give it back.
+            self.desk.put(lambda: self.pages.release(key, run))
+            raise
 
     def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
         key = (owner.name, thread)
@@ -214,13 +210,12 @@ class SQLite:
 
         gone = await self.do(delete)
         # What was deleted is then nowhere, not in the log of changes either.
-        await self.run(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await self.desk.apart(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return gone
 
     async def close(self) -> None:
         self.send()
-        await self.run(self.database.close)
-        self.executor.shutdown()
+        await self.desk.close()
         self.lock.close()
 
 
@@ -233,8 +228,3 @@ def read(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         log.warning("something that was kept cannot be read and is left out")
         return None
-
-
-def report(done: Future[None]) -> None:
-    if (error := done.exception()) is not None:
-        log.error("entries of threads were not kept", exc_info=error)

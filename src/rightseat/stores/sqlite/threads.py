@@ -72,6 +72,9 @@ class Threads:
         last, _ = self.state(key)
         return last
 
+    def release(self, key: Key, run: str) -> None:
+        self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
+
     def state(self, key: Key) -> tuple[int, int]:
         """The thread's last number, and its run's."""
         found = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
@@ -111,10 +114,6 @@ class Threads:
             grown,
         )
         self.database.executemany("DELETE FROM leases WHERE owner = ? AND thread = ?", over)
-        self.database.executemany(
-            "UPDATE leases SET beat = ? WHERE owner = ? AND thread = ?",
-            [(now, *key) for key in found if key not in over],
-        )
 
     def read(self, key: Key, after: int, until: int | None) -> list[Numbered]:
         found: list[Numbered] = []
