@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.fragments import Text
+from rightseat.errors import Incomplete, UpstreamGarbled
+from rightseat.fragments import Text, joined
+from rightseat.http import Response
 from rightseat.models.openai.answer import Answer
+from rightseat.models.openai.exchange import Exchange
 from rightseat.models.openai.mould import Mould
+from rightseat.models.openai.watchdog import Watchdog
 from rightseat.sse import Reader
 
 
@@ -90,3 +96,73 @@ def test_the_last_event_of_a_read_teaches_and_not_for_ever() -> None:
 def test_a_second_content_teaches_nothing() -> None:
     odd = event("a").replace(b'"created": 1', b'"note": {"content": "b"}')
     assert taught(odd).text(odd) is None
+
+
+KINDS = [
+    event("word "),
+    event('\u2028 " \\ é'),
+    event("x", logprobs={"content": []}),
+    event("", finish_reason="stop"),
+    event("other", index=1),
+    b": a comment\n\n",
+    b"data: " + json.dumps({"choices": [{"index": 0, "delta": {"reasoning": "hm"}}]}).encode() + b"\r\n\r\n",
+]
+
+
+class Arrived:
+    """A response whose body has come in these pieces."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+        self.headers = {"content-type": "text/event-stream"}
+
+    @property
+    def over(self) -> bool:
+        return not self.pieces
+
+    def take(self) -> bytes:
+        return self.pieces.pop(0)
+
+
+class Watching:
+    begun = expired = False
+
+
+def through(pieces: list[bytes]) -> list[Any]:
+    """What an exchange gives out, texts that came apart joined."""
+    exchange = Exchange(
+        cast(Response, Arrived(pieces)),
+        Answer(),
+        cast(Watchdog, Watching()),
+        first=1,
+        idle=1,
+        note=lambda payload: None,
+    )
+    found: list[Any] = []
+    while not exchange.over:
+        found += exchange.read()
+    return joined([*found, *exchange.end()])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 40)), min_size=1, max_size=6),
+    st.lists(st.integers(0, 12_000), max_size=4),
+)
+def test_however_much_comes_at_once_it_is_read_alike(
+    stretches: list[tuple[bytes, int]], cuts: list[int]
+) -> None:
+    body = b"".join(kind * times for kind, times in stretches)
+    body += event("", finish_reason="stop") + b"data: [DONE]\n\n"
+    places = sorted({min(cut, len(body)) for cut in cuts} | {0, len(body)})
+    parts = [body[start:end] for start, end in pairwise(places)]
+    answer = Answer()
+    slow = [fragment for payload in Reader().feed(body) for fragment in answer.feed(payload)]
+    assert through(parts) == joined([*slow, *answer.end()])
+
+
+def test_what_breaks_off_amid_many_is_told_after_what_came() -> None:
+    words = event("word ") * 100
+    with pytest.raises(UpstreamGarbled):
+        through([words + b"data: {nonsense}\n\n" + words])
+    with pytest.raises(Incomplete):
+        through([words + event("half")[:-20]])

@@ -18,6 +18,9 @@ from rightseat.sse import Reader
 # An answer that is still not over by then is a server that runs away.
 _ANSWER_LIMIT = 256 << 20
 _WHOLE_LIMIT = 4 << 20
+# From here on it is worth looking for stretches of events that are alike, but not for ever.
+_LONG = 2 << 10
+_STRETCHES = 8
 # How long the end of the HTTP body may lag behind [DONE] for the connection to be worth keeping.
 _LINGER_SECONDS = 0.1
 
@@ -69,34 +72,52 @@ class Exchange:
         data = response.take()
         self._size += len(data)
         text = self._mould.text(data)
-        if text is None or self._source.open or response.over or self._size > _ANSWER_LIMIT:
-            return self._parse(data)
-        self._watch.begun = True
-        return [Text(text)]
+        if text is not None and not (self._source.open or response.over or self._size > _ANSWER_LIMIT):
+            self._watch.begun = True
+            return [Text(text)]
+        out = self._long(data) if len(data) > _LONG else self._parse(data)
+        if self._size > _ANSWER_LIMIT:
+            self._fail(faults.garbled("an answer without end"))
+        if out:
+            self._watch.begun = True
+        return joined(out) if len(out) > 1 else out
 
-    def _parse(self, data: bytes) -> list[Fragment]:
+    def _long(self, data: bytes) -> list[Fragment]:
+        """Much at once, mostly alike: events by the mould as far as they go, between them one by one."""
+        out: list[Fragment] = []
+        for _ in range(_STRETCHES):
+            found = None if self._source.open else self._mould.run(data)
+            if found is not None:
+                text, data = found
+                out.append(Text(text))
+            event, end, data = data.partition(b"\n\n")
+            if not data:
+                return out + self._parse(event + end)
+            out += self._parse(event + end, more=True)
+            if self.over:
+                return out
+        return out + self._parse(data)
+
+    def _parse(self, data: bytes, *, more: bool = False) -> list[Fragment]:
+        """`more` of what has arrived is to come."""
         # What came before something unreadable is still given out; the error is raised after it, by end().
         out: list[Fragment] = []
-        answer, response = self._answer, self.response
+        answer, ended = self._answer, self.response.over and not more
         payload = b""
         try:
             for payload in self._source.feed(data):
                 out += answer.feed(payload)
-            if response.over:
+            if ended:
                 for payload in self._source.close():
                     out += answer.tail(payload)
         except RightseatError as error:
             self._fail(error)
             self._note(payload)
-        if self._size > _ANSWER_LIMIT:
-            self._fail(faults.garbled("an answer without end"))
-        if response.over or answer.done:
+        if ended or answer.done:
             self.over = True
-        if out:
-            self._watch.begun = True
         if answer.plain:
             self._mould.learn(data, payload)
-        return joined(out) if len(out) > 1 else out
+        return out
 
     def _fail(self, error: RightseatError) -> None:
         self._error = self._error or error

@@ -48,6 +48,24 @@ class Mould:
         # Where one event held two strings, it was no event of this mould, nor of any other.
         return "".join(found) if len(found) == len(strings) else None
 
+    def run(self, data: bytes) -> tuple[str, bytes] | None:
+        """The texts of the events that `data` begins with and that differ in nothing else, as one, and what
+        comes after them. None where not even the first is such a one."""
+        if self._size < 0 or not data.startswith(self._before):
+            return None
+        *strings, last = data[len(self._before) :].split(self._seam)
+        # Where the last of them ends: no line ends inside a string, and this does with two.
+        string, after, rest = last.partition(self._after)
+        if after:
+            strings.append(string)
+        try:
+            found = _texts(b"[%b]" % b",".join(strings))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if not found or len(found) != len(strings):
+            return None
+        return "".join(found), rest if after else self._before + last
+
     def learn(self, data: bytes, payload: bytes) -> None:
         """From an event whose payload was a text and nothing else, if nothing came after it."""
         event = b"data: %b\n\n" % payload
