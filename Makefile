@@ -24,10 +24,10 @@ help:
 	@echo "make eval    quality of answers"
 	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
-	@echo "make reference   write docs/reference from the code   make assets   fetch what the playground draws with"
+	@echo "make reference   write docs/reference from the code   make assets   fetch what our pages show"
 
 serve: $(VENV)/.run
-	@# Charts are a wish, not a condition.
+	@# Charts and GraphiQL are a wish, not a condition.
 	@$(PYTHON) checks/assets.py || true
 	@exec $(BIN)/rightseat serve $(ARGS)
 

@@ -1,7 +1,8 @@
-"""`make assets`: what others made and the playground draws with, from a locked package.json into the package,
-each with its licence. Runs on the bare interpreter. Without npm the page works, and says what it cannot draw.
+"""`make assets`: what others made and our pages show, from a locked package.json into the package, each with
+its licence. Runs on the bare interpreter. Without npm the pages work, and say what they cannot show.
 """
 
+import json
 import shutil
 import sys
 import tempfile
@@ -11,34 +12,58 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, retry
 
 LOCKED = ROOT / "assets"
-VENDOR = ROOT / "src" / "rightseat" / "playground" / "vendor"
-FILES = {
-    "echarts.js": "echarts/dist/echarts.esm.min.mjs",
-    "echarts.LICENSE.txt": "echarts/LICENSE",
-    "echarts.NOTICE.txt": "echarts/NOTICE",
+PACKAGE = ROOT / "src" / "rightseat"
+CHARTS = "playground/vendor"
+GRAPHIQL = "doors/copilotkit/vendor"
+COPIED = {
+    f"{CHARTS}/echarts.js": "echarts/dist/echarts.esm.min.mjs",
+    f"{CHARTS}/echarts.LICENSE.txt": "echarts/LICENSE",
+    f"{CHARTS}/echarts.NOTICE.txt": "echarts/NOTICE",
+    f"{GRAPHIQL}/graphiql.js": "graphiql/graphiql.min.js",
+    f"{GRAPHIQL}/graphiql.css": "graphiql/graphiql.min.css",
+    f"{GRAPHIQL}/react.js": "react/umd/react.production.min.js",
+    f"{GRAPHIQL}/react-dom.js": "react-dom/umd/react-dom.production.min.js",
 }
+# GraphiQL's file has what it is built of inside, and they are many.
+LICENCES = f"{GRAPHIQL}/LICENSES.txt"
+FILES = (*COPIED, LICENCES)
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def fetch() -> None:
     if shutil.which("npm") is None:
-        raise InstallError("npm is not here. The page works without, and shows charts as tables")
+        raise InstallError("npm is not here. Without, charts are tables and GraphiQL is a small page")
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(LOCKED / name, scratch)
         retry(NPM_CI, cwd=Path(scratch))
-        VENDOR.mkdir(exist_ok=True)
-        for name, source in FILES.items():
-            shutil.copy(Path(scratch) / "node_modules" / source, VENDOR / name)
+        for folder in (CHARTS, GRAPHIQL):
+            (PACKAGE / folder).mkdir(exist_ok=True)
+        for name, source in COPIED.items():
+            shutil.copy(Path(scratch) / "node_modules" / source, PACKAGE / name)
+        (PACKAGE / LICENCES).write_text(licences(Path(scratch)), encoding="utf-8")
+
+
+def licences(scratch: Path) -> str:
+    """Of everything that was installed, under the name of each."""
+    locked = json.loads((LOCKED / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    found = []
+    for place, about in locked.items():
+        if place:
+            paths = sorted((scratch / place).glob("[Ll][Ii][Cc][Ee][Nn][CcSs][Ee]*"))
+            texts = [path.read_text(encoding="utf-8").strip() for path in paths if path.is_file()]
+            title = f"{place.rpartition('node_modules/')[2]} {about['version']}: {about.get('license')}"
+            found.append("\n\n".join([title, *texts]))
+    return "\n\n\n".join(found) + "\n"
 
 
 def main() -> int:
-    if all((VENDOR / name).is_file() for name in FILES):
+    if all((PACKAGE / name).is_file() for name in FILES):
         return 0
     try:
         fetch()
     except InstallError as error:
-        print(f"could not install the playground's charts: {error}", file=sys.stderr)
+        print(f"could not install what the pages show: {error}", file=sys.stderr)
         return COULD_NOT_INSTALL
     return 0
 

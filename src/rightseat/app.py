@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -147,7 +149,8 @@ class App:
         self, scope: Scope, headers: dict[str, str], receive: Receive, visit: Visit
     ) -> tuple[Route, Request] | None:
         """The route and the request, read only after the caller is known; None when the client has left."""
-        route, params = self.table.find(scope["method"], path_of(scope))
+        browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
+        route, params = self.table.find(scope["method"], path_of(scope), browser=browser)
         # The peer, whatever it forwards: who names a user must be the one that is connected.
         owner = LOCAL if route.open else await self.authenticate(headers, peer(scope))
         visit.owner = "open" if route.open else owner.name.partition(":")[0]
@@ -177,11 +180,17 @@ class Table:
         for door, route, _ in self.routes:
             if "{" not in route.path:
                 self.fixed.setdefault(route.path, []).append((door, route, {}))
-        self.open = [entry for entry in self.routes if "{" in entry[1].path]
+        # By how they begin: a request is not held against those of every door.
+        self.open: defaultdict[str, list[tuple[Door, Route, re.Pattern[str]]]] = defaultdict(list)
+        for entry in self.routes:
+            if "{" in entry[1].path:
+                first = entry[1].path.split("/")[1]
+                self.open["" if "{" in first else first].append(entry)
 
     def at(self, path: str) -> list[Found]:
         """The routes of a path, whatever their methods, with the path's parameters."""
-        searched = ((door, route, pattern.fullmatch(path)) for door, route, pattern in self.open)
+        alike = chain.from_iterable(self.open.get(first, ()) for first in {*path.split("/")[1:2], ""})
+        searched = ((door, route, pattern.fullmatch(path)) for door, route, pattern in alike)
         here = [(door, route, found.groupdict()) for door, route, found in searched if found]
         return self.fixed.get(path, []) + here
 
@@ -194,8 +203,8 @@ class Table:
         alike = ((door, NOWHERE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
         return next(alike, (self.doors[0], NOWHERE))
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        here = self.at(path)
+    def find(self, method: str, path: str, *, browser: bool = False) -> tuple[Route, dict[str, str]]:
+        here = [found for found in self.at(path) if browser or not found[1].page]
         for _, route, params in here:
             if route.method == method or (route.method == "GET" and method == "HEAD"):
                 return route, params

@@ -56,6 +56,11 @@ class Described(Protocol):
     @property
     def context(self) -> int | None: ...
     @property
+    def room(self) -> int | None:
+        """Tokens that its model takes: `context` where the operator said so, else as far as it is known."""
+        ...
+
+    @property
     def suggestions(self) -> tuple[str, ...]:
         """What people could ask it."""
         ...
@@ -217,6 +222,8 @@ class Route:
     path: str
     answer: Callable[[Request, Host], Reply]
     open: bool = False
+    page: bool = False
+    """Only for a browser that opens the bare address; whoever else asks finds the next route of that path."""
     body: type[Struct] | None = None
     """The shape of the request, for the OpenAPI document."""
     summary: str = ""
@@ -282,8 +289,28 @@ def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]
     return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
 
 
+# Runs of escaped halves of a UTF-16 pair; a backslash before one means that it is no escape.
+_HALVES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
+
+
+def _halved(found: re.Match[bytes]) -> bytes:
+    whole = found[2].decode("unicode_escape")
+    mended = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return found[1] + mended.encode()
+
+
 def decode(body: bytes, kind: type[T]) -> T:
     """The body as a wire shape, or a CallerError that names the place, whatever a stranger sends."""
+    try:
+        return _decode(body, kind)
+    except CallerError:
+        # A browser writes half of an emoji as an escape of its own, where a text was cut in its middle.
+        if (mended := _HALVES.sub(_halved, body)) == body:
+            raise
+    return _decode(mended, kind)
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.peers, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    assert assets.main() == 0, "could not install the playground's charts"
+    assert assets.main() == 0, "could not install what the pages show"
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
@@ -45,7 +45,9 @@ def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences
     names = set(zipfile.ZipFile(wheel).namelist())
     page = (ROOT / "src" / "rightseat" / "playground" / "page").iterdir()
     assert {f"rightseat/playground/page/{path.name}" for path in page} <= names
-    assert {f"rightseat/playground/vendor/{name}" for name in assets.FILES} <= names
+    assert {f"rightseat/{name}" for name in assets.FILES} <= names
+    own = (ROOT / "src" / "rightseat" / "doors" / "copilotkit" / "graphiql").iterdir()
+    assert {f"rightseat/doors/copilotkit/graphiql/{path.name}" for path in own} <= names
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,15 @@ FILES = ("GET", "/files/{ticket}/{name}")
 ERRORS = ("GET", "/docs/errors/{code}")
 TRIED = "/playground/try"
 PAGE = ("GET", "/playground/{name:path}")
+# GraphiQL's files are anybody's. The page itself is for a browser: at its path all others need a key.
+GRAPHIQL = ("GET", "/copilotkit/graphiql/{name:path}")
+BROWSED = {("GET", "/copilotkit")}
 OPEN = {
     *(("GET", path) for path in ("/", "/docs", "/health", "/ready", "/openapi.json")),
     FILES,
     ERRORS,
     PAGE,
+    GRAPHIQL,
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SQL = "' OR 1=1--"
@@ -88,7 +92,7 @@ def path_of(route: Route) -> str:
 
 
 def open_routes(table: Table) -> set[tuple[str, str]]:
-    return {(route.method, route.path) for _, route, _ in table.routes if route.open}
+    return {(route.method, route.path) for _, route, _ in table.routes if route.open and not route.page}
 
 
 async def problems(table: Table, ask: Ask) -> list[str]:
@@ -109,7 +113,7 @@ async def problems(table: Table, ask: Ask) -> list[str]:
             if not known:
                 expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
             elif free:
-                empty = (TRIED, *(filled(one[1]) for one in (FILES, ERRORS, PAGE)))
+                empty = (TRIED, *(filled(one[1]) for one in (FILES, ERRORS, PAGE, GRAPHIQL)))
                 status = 404 if path in empty else 200
                 expected = set(bad.values()) == set(good.values()) == {status}
             else:
@@ -122,6 +126,7 @@ async def problems(table: Table, ask: Ask) -> list[str]:
 
 async def test_only_the_listed_routes_are_open() -> None:
     assert open_routes(table()) == OPEN
+    assert {(route.method, route.path) for _, route, _ in table().routes if route.page} == BROWSED
 
 
 async def test_every_route_every_carrier_over_the_socket(stage: Stage) -> None:

@@ -1,13 +1,8 @@
-"""A page to try queries with, where introspection is on. It loads nothing from anywhere."""
+"""A page to try queries with, where GraphiQL was not fetched. It loads nothing from anywhere."""
 
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
+POLICY = (
+    b"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 PAGE = b"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>rightseat: GraphQL</title>
@@ -25,6 +20,7 @@ pre{border:1px solid #999;padding:.5rem;overflow:auto;max-height:80vh;white-spac
 <textarea id="variables" aria-label="variables" spellcheck="false">{}</textarea>
 <input id="key" type="password" placeholder="key, if one is needed" autocomplete="off">
 <button id="run">Run</button>
+<p>For GraphiQL in its place: <code>make assets</code>, which needs npm, and start the server again.</p>
 </div>
 <pre id="answer" aria-live="polite"></pre>
 <script>

@@ -6,14 +6,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from rightseat.door import Door, Host, Request, Route, decode, whole
-from rightseat.doors.copilotkit import agui, agui_threads, resources
+from rightseat.door import Door, Host, Request, Route, decode
+from rightseat.doors.copilotkit import agui, agui_threads, browser, resources
 from rightseat.doors.copilotkit.answer import CLIENT, answer
 from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
-from rightseat.doors.copilotkit.page import HEADERS, PAGE
 from rightseat.doors.copilotkit.probes import PROBES
 from rightseat.doors.copilotkit.wire import Posted
-from rightseat.errors import CallerError, MethodNotAllowed, RightseatError
+from rightseat.errors import CallerError, RightseatError
 from rightseat.pump import Reply
 
 PATH = "/copilotkit"
@@ -32,14 +31,12 @@ def post(request: Request, host: Host) -> Reply:
 
 
 def get(request: Request, host: Host) -> Reply:
-    """A query in the address; for a browser, where people may look around, a page to write one."""
+    """A query in the address."""
     if "query" in request.query:
         variables = msgspec.Raw(request.query.get("variables", "").encode())
         name = request.query.get("operationName")
         return answer(Posted(request.query["query"], name, variables), request, host)
-    if request.introspection and "text/html" in request.headers.get("accept", ""):
-        return whole(200, PAGE, *HEADERS, kind=b"text/html; charset=utf-8")
-    raise MethodNotAllowed("Send a POST with a `query`.", allow="POST")
+    raise browser.no_query()
 
 
 def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
@@ -50,6 +47,7 @@ door = Door(
     name="copilotkit",
     routes=(
         Route("POST", PATH, post, body=Posted, summary="CopilotKit's runtime"),
+        *browser.ROUTES,
         Route("GET", PATH, get, summary="A GraphQL query"),
         *agui.ROUTES,
         *agui_threads.ROUTES,

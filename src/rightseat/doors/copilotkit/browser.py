@@ -1,0 +1,57 @@
+"""What a browser finds at the door's address, where people may look around: GraphiQL, or a small page where
+that was not fetched. Both hold nothing secret and open without a key: it is the page that asks for one."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from rightseat.door import Host, Request, Route, whole
+from rightseat.doors.copilotkit.page import PAGE, POLICY
+from rightseat.errors import MethodNotAllowed, NotFound
+from rightseat.pages import AROUND, KINDS, Files
+from rightseat.pump import Reply
+
+PATH = "/copilotkit"
+HERE = Path(__file__).parent
+FILES = Files({"": HERE / "graphiql", "vendor/": HERE / "vendor"})
+NEEDED = {f"vendor/{name}" for name in ("graphiql.css", "graphiql.js", "react.js", "react-dom.js")}
+# Nothing inline and nothing from elsewhere. Its fonts and pictures stand in its own stylesheet; the nonce is
+# for the one <style> that it writes while a dialog is open.
+STRICT = (
+    b"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%b'; font-src data:; img-src data:; "
+    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def no_query() -> MethodNotAllowed:
+    return MethodNotAllowed("Send a POST with a `query`.", allow="POST")
+
+
+def opened(request: Request, host: Host) -> Reply:
+    if not request.introspection:
+        raise no_query()
+    index = FILES.find("index.html") if FILES.paths.keys() >= NEEDED else None
+    if index is None:
+        return html(PAGE, POLICY)
+    nonce = secrets.token_urlsafe(16).encode()
+    return html(index.data.replace(b"{nonce}", nonce), STRICT % nonce)
+
+
+def html(data: bytes, policy: bytes) -> Reply:
+    headers = ((b"content-security-policy", policy), (b"cache-control", b"no-store"), *AROUND)
+    return whole(200, data, *headers, kind=KINDS[".html"])
+
+
+def file(request: Request, host: Host) -> Reply:
+    name = request.params["name"]
+    # With its nonce it is given above, and only there.
+    if not request.introspection or name == "index.html":
+        raise NotFound(f"The page has no file {name[:100]!r}.")
+    return FILES.reply(name, request)
+
+
+ROUTES = (
+    Route("GET", PATH, opened, open=True, page=True, summary="GraphiQL, for a browser"),
+    Route("GET", f"{PATH}/graphiql/{{name:path}}", file, open=True, summary="GraphiQL's files"),
+)

@@ -1,0 +1,79 @@
+// GraphiQL for this address. Where the server has keys the page asks for one: it is kept for as long as the tab
+// lives, shared with the playground, and goes into a header, never into an address.
+
+const { React, ReactDOM, GraphiQL } = globalThis;
+const KEY = "rightseat.key";
+const HERE = "On this page: write it into the box at the top.";
+const form = document.getElementById("key");
+const root = ReactDOM.createRoot(document.getElementById("graphiql"));
+
+// The library that keeps a page still under an open dialog writes a <style>, and takes its nonce from here.
+globalThis.__webpack_nonce__ = document.querySelector("link[nonce]").nonce;
+
+const AGENTS = `# Who answers here. Ctrl-Enter runs it, Ctrl-Space says what else there is.
+query Agents {
+  availableAgents {
+    agents {
+      name
+      description
+    }
+  }
+}
+`;
+const STREAM = `# An answer as it comes, word by word; the question stands in the variables.
+mutation Ask($data: GenerateCopilotResponseInput!) {
+  generateCopilotResponse(data: $data) {
+    threadId
+    messages @stream {
+      ... on TextMessageOutput {
+        content @stream
+      }
+    }
+    ... @defer {
+      status {
+        ... on BaseResponseStatus {
+          code
+        }
+      }
+    }
+  }
+}
+`;
+const QUESTION = {
+  data: {
+    metadata: { requestType: "Chat" },
+    frontend: { actions: [] },
+    messages: [
+      { id: "1", createdAt: "2026-01-01T00:00:00.000Z", textMessage: { role: "user", content: "Hello" } },
+    ],
+  },
+};
+
+async function ask(address, options) {
+  const headers = new Headers(options.headers);
+  const key = sessionStorage.getItem(KEY);
+  if (key && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
+  const answer = await fetch(address, { ...options, headers });
+  form.hidden = answer.status !== 401;
+  if (answer.status !== 401) return answer;
+  const { message = "This server needs a key." } = await answer.json().catch(() => ({}));
+  form.querySelector("[role=status]").textContent = key ? message : "";
+  return Response.json({ errors: [{ message: `${message} ${HERE}` }] }, { status: 401 });
+}
+
+function draw() {
+  // A new fetcher makes GraphiQL read the schema anew.
+  const fetcher = GraphiQL.createFetcher({ url: location.pathname, fetch: ask });
+  const defaultTabs = [{ query: AGENTS }, { query: STREAM, variables: JSON.stringify(QUESTION, null, 2) }];
+  root.render(React.createElement(GraphiQL, { fetcher, defaultTabs, defaultEditorToolsVisibility: "variables" }));
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const input = form.querySelector("input");
+  sessionStorage.setItem(KEY, input.value);
+  input.value = "";
+  draw();
+});
+
+draw();
