@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from rightseat.http.gather import MANY, ROUNDS, Gathering, gather, gathering
-from tests.http.serving import answering, ask, serving
+from rightseat.http import Response
+from rightseat.http.gather import MANY, ROUNDS, STEADY, Gathering, gather, gathering
+from tests.http.serving import read, serving
 
 WINDOW = 0.02
 
@@ -31,7 +32,7 @@ class House:
     async def hear(self, after: float = 0.0) -> None:
         """Something comes in, and the loop comes round until nothing is left to do."""
         self.rests.now += after
-        self.gathering.heard()
+        self.gathering.heard(STEADY + 1)
         for _ in range(ROUNDS + 1):
             await asyncio.sleep(0)
 
@@ -65,7 +66,7 @@ async def test_a_busy_loop_does_not_rest() -> None:
     house = House()
     await house.hear()
     for _ in range(20):
-        house.gathering.heard()
+        house.gathering.heard(STEADY + 1)
         await asyncio.sleep(0)
     assert house.rests == []
 
@@ -91,21 +92,39 @@ async def test_what_came_is_handled_before_the_loop_rests() -> None:
     await asyncio.gather(*tasks)
 
 
-@pytest.mark.parametrize("end", ["read", "closed", "cut"])
-async def test_answers_are_counted_from_the_request_to_the_end(end: str) -> None:
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+
+
+@pytest.mark.parametrize("pieces", [1, STEADY - 2, STEADY - 1, STEADY])
+async def test_an_answer_counts_from_its_fourth_piece_to_its_end(pieces: int) -> None:
+    found = House(answers=0).gathering
+    released: list[bool] = []
+    responses = [Response(asyncio.Transport(), released.append, found) for _ in range(3)]
+    for response in responses:
+        for piece in (HEAD, *[b"."] * pieces):
+            response.data_received(piece)
+    counted = 3 if pieces + 1 >= STEADY else 0
+    assert found.answers == counted
+    for response in responses:
+        # Read to its end or not, closed once or twice.
+        response.close()
+        response.close()
+    assert (found.answers, released) == (0, [pieces == STEADY] * 3)
+
+
+async def test_a_client_asks_on_behalf_of_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     gather(loop, WINDOW)
     found = gathering(loop)
     assert found is not None
-    async with serving() as (server, client, url):
-        size = 2 if end == "read" else 4
-        server.reply = answering(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\nok" % size, end=end == "cut")
-        for _ in range(2):
-            responses = [await ask(client, url) for _ in range(3)]
-            assert found.answers == 3
-            for response in responses:
-                if end == "read":
-                    assert await response.read(10) == b"ok"
-                response.close()
-                response.close()
-            assert found.answers == 0
+    found.answers = MANY
+    rounds = 0
+
+    def count(times: int) -> None:
+        nonlocal rounds
+        rounds += 1
+
+    monkeypatch.setattr(found, "heard", count)
+    async with serving() as (_, client, url):
+        assert await read(client, url) == b"ok"
+    assert rounds > 0

@@ -134,15 +134,11 @@ class Connection(asyncio.Protocol):
         if not self.usable:
             raise Cut("the connection was closed before it was used")
         response = Response(self._transport, self._released, self._gathering)
-        if self._gathering is not None:
-            self._gathering.answers += 1
         self._transport.set_protocol(response)
         self._transport.write(request)
         return response
 
     def _released(self, reusable: bool) -> None:
-        if self._gathering is not None:
-            self._gathering.answers -= 1
         self._transport.set_protocol(self)
         # A server that answers before it has read the request would take its rest for the next one.
         if reusable and self.usable and not self._transport.get_write_buffer_size():

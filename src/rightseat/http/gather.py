@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 
 # Fewer answers than this have little to gather, and their readers would wait for nothing.
 MANY = 8
+# An answer counts once this much has come of it: one that is over at once should not be held up.
+STEADY = 4
 # How often the loop must come round without news: an event goes through a few tasks before it is written.
 ROUNDS = 3
 
@@ -29,7 +31,7 @@ def gathering(loop: asyncio.AbstractEventLoop) -> Gathering | None:
 
 
 class Gathering:
-    """`answers` is how many come in now."""
+    """`answers` is how many come in now, and have for a while."""
 
     def __init__(
         self,
@@ -47,13 +49,20 @@ class Gathering:
         self._rested = 0.0
         self._rounds = 0
 
-    def heard(self) -> None:
-        """Something has come in for one of them."""
+    def heard(self, times: int) -> None:
+        """Something has come in of an answer, for the how many-th time."""
+        if times == STEADY:
+            self.answers += 1
         if self.answers < MANY:
             return
         if not self._rounds:
             self._loop.call_soon(self._round)
         self._rounds = ROUNDS
+
+    def forget(self, times: int) -> None:
+        """An answer is over that was heard so often."""
+        if times >= STEADY:
+            self.answers -= 1
 
     def _round(self) -> None:
         self._rounds -= 1

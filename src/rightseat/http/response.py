@@ -53,6 +53,7 @@ class Response(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._gathering = gathering
+        self._arrivals = 0
         self._release: Callable[[bool], None] | None = release
         self._garbled = False
         self._head_size = 0
@@ -123,6 +124,8 @@ class Response(asyncio.Protocol):
         """Gives the connection back where the answer came to its end, and cuts it where it did not."""
         release, self._release = self._release, None
         if release is not None:
+            if self._gathering is not None:
+                self._gathering.forget(self._arrivals)
             self._end()
             release(self.complete and self._keep)
 
@@ -142,8 +145,10 @@ class Response(asyncio.Protocol):
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
                 self._garble()
-        if self._gathering is not None:
-            self._gathering.heard()
+        gathering = self._gathering
+        if gathering is not None:
+            self._arrivals += 1
+            gathering.heard(self._arrivals)
         if self._pieces:
             self.ready = True
         waiter = self._waiter
