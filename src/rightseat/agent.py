@@ -52,6 +52,7 @@ class Guest:
     image: str = ""
     tools: tuple[Tool, ...] = ()
     context: int | None = None
+    room: int | None = None
     suggestions: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     groups: dict[str, str] = field(default_factory=dict)

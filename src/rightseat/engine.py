@@ -62,6 +62,12 @@ class Assistant:
         return sees(self.model)
 
     @property
+    def room(self) -> int | None:
+        """Tokens that its model takes: as was said, else as far as it is known."""
+        known: int | None = getattr(self.model, "context", None)
+        return Seat.of(self.model, self.context or known).context
+
+    @property
     def every(self) -> tuple[Model, ...]:
         """Its model, and those that may be chosen instead."""
         return (self.model, *(seat.model for seat in self.models.values()))

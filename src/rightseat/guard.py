@@ -19,7 +19,8 @@ from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, To
 from rightseat.proxy import Proxies
 from rightseat.pump import Headers, Receive
 
-HEADER_NAMES = re.compile(r"[A-Za-z0-9, _-]{0,1000}")
+# Any names that HTTP allows: people type them into their client.
+HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 

@@ -32,6 +32,11 @@ class Posted(Struct, frozen=True, tag=True):
     """The agent's, as the client has it: what the run changes is changed from here."""
     assistant: str = ""
     """Who was asked. One thread may have several."""
+    after: tuple[str, ...] = ()
+    """What the client had before these, by its ids: the answer that they follow. What else follows it in the
+    thread was cut off (`agui/standing.py`)."""
+    resumed: bool = False
+    """It answers a question of the thread: it goes on, whatever of the talk is posted with it."""
 
 
 Entry = Event | Posted
@@ -205,8 +210,14 @@ def posted(turn: Turn, *, new: bool, results: bool = False) -> Posted:
         said = [number for number, message in enumerate(messages) if message.role == "assistant"]
         start = said[-1] + 1 if said else 0
     every = new or results
-    mine = (m for m in messages[start:] if every or not (m.call_id and m.id == f"result-{m.call_id}"))
-    return Posted(tuple(mine), turn.state, turn.assistant or "")
+    before = [name for m in messages[start - 1 : start] for name in (m.id, *(c.id for c in m.calls)) if name]
+    mine: list[Message] = []
+    for m in messages[start:]:
+        if every or m.id is None or m.id != f"result-{m.call_id}":
+            mine.append(m)
+        else:
+            before.append(m.id)
+    return Posted(tuple(mine), turn.state, turn.assistant or "", tuple(before), bool(turn.answers))
 
 
 def title(messages: Sequence[Message]) -> str:

@@ -63,6 +63,10 @@ async def test_text_in_base64_is_found_too() -> None:
     text = "name,n\nACME,1\nother,2\n" * 3
     assert (await read(base64.b64encode(text.encode()).decode(), kind="csv", budget=99)).text == text.strip()
     assert (await read("data:text/plain,hello", budget=99)).text == "hello"
+    latin = base64.b64encode("name,n\nMüller,5\n".encode("latin-1")).decode()
+    assert (await read(latin, kind="csv", budget=99)).text == "name,n\nMüller,5"
+    assert (await read("YSxiCg==", kind="csv", budget=99)).text == "a,b"
+    assert (await read("name", kind="csv", budget=99)).text == "name"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def payloads(body: bytes) -> list[str]:
     assert blocks[-1] == [], f"half an event at the end: {blocks[-1]!r}"
     found: list[str] = []
     for block in blocks:
-        lines = [line for line in block if not line.startswith((b":", b"event: copilot"))]
+        lines = [line for line in block if not line.startswith((b":", b"id: ", b"event: copilot"))]
         assert all(line.startswith(b"data: ") for line in lines), f"a field that nobody wrote: {block!r}"
         if lines:
             found.append(b"\n".join(line[6:] for line in lines).decode())

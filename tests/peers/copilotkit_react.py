@@ -28,6 +28,8 @@ ONLY = {
     "leave_rejoined": ("1.50", "newest"),
     "reload_asked": ("1.50", "newest"),
     "interrupt": ("newest",),
+    # At 1.50 the button asks an agent of before the page knew its own, and nothing happens.
+    "regenerated": ("1.10", "newest"),
 }
 """Cases that not every generation has."""
 

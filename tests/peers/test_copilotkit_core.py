@@ -9,7 +9,9 @@ from tests.peers.rig import Seen
 
 MODES = ("single", "rest", "auto")
 CASES = tuple(
-    f"{name} {mode}" for name in ("talk", "question", "threads", "busy", "reload") for mode in MODES
+    f"{name} {mode}"
+    for name in ("talk", "thoughts", "question", "threads", "busy", "reload")
+    for mode in MODES
 )
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.parametrize("mode", MODES)]
 SUM = [["user", "sum"], ["assistant", "Let me see."], ["tool", "5"], ["assistant", "That makes 5."]]
@@ -26,6 +28,13 @@ def test_a_talk(told: Callable[[str], Json], mode: str) -> None:
     found = told("talk")
     assert found["messages"] == SUM
     assert found["endpoints"] == {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False}
+    assert found["errors"] == []
+
+
+def test_thoughts_are_told(told: Callable[[str], Json], mode: str) -> None:
+    """Although it says its version no more than those that would break off at them."""
+    found = told("thoughts")
+    assert found["messages"] == [["user", "think"], ["reasoning", "First think."], ["assistant", "Done."]]
     assert found["errors"] == []
 
 

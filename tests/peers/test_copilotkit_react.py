@@ -45,6 +45,7 @@ SHOWN: dict[str, list[list[str]]] = {
     "suggestions": GREETED,
     "reload": [*GREETED, *SUMMED, ["user", "object"], ["assistant", "Described."]],
     "reload_tool": [WHERE, ["assistant", "You are in Oslo."], *GREETED, *SUMMED],
+    "thoughts": [["user", "think"], ["assistant", "Thought through."], *GREETED],
 }
 # What the page's own actions were called with, each call once.
 RAN: dict[str, list[Any]] = {
@@ -69,6 +70,7 @@ FAILED = {
 OTHERS = (
     *("long_text", "markdown", "failing_tool", "wrong_json", "client_error", "both", "denied", "readable"),
     *("instructions", "wrong_key", "reload_failed", "reload_asked", "interrupt", "task", "textarea"),
+    "regenerated",
 )
 CASES = (*SHOWN, *FAILED, *OTHERS)
 
@@ -254,12 +256,23 @@ def test_a_wrong_key_is_refused_in_words(seen: Seen, generation: str) -> None:
     assert HELLO not in json.dumps(turn)
 
 
-@pytest.mark.parametrize("case", ["reload", "reload_tool", "reload_failed"])
+@pytest.mark.parametrize("case", ["reload", "reload_tool", "reload_failed", "thoughts"])
 def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, case: str) -> None:
     *_, before, after, last = seen.turns(case)
     assert (after["messages"], after["cards"]) == (before["messages"], before["cards"])
     assert last["messages"][: len(after["messages"])] == after["messages"]
     assert len(last["messages"]) > len(after["messages"])
+
+
+@pytest.mark.parametrize("generation", ["1.10", "newest"])
+def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(
+    pages: dict[str, Seen], generation: str
+) -> None:
+    _, first, again, reloaded, last = pages[generation].turns("regenerated")
+    assert again["messages"] == first["messages"] == [*GREETED, *SUMMED]
+    assert (reloaded["messages"], reloaded["cards"]) == (again["messages"], again["cards"])
+    assert last["messages"] == SHOWN["reload"]
+    assert {turn["beside"] for turn in (again, reloaded, last)} == {""}
 
 
 def test_a_task_suggestions_and_a_textarea(pages: dict[str, Seen]) -> None:

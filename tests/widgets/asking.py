@@ -9,7 +9,7 @@ from rightseat.models.llamacpp import weights
 from tests.doors.openbb.client import Answer, Chat, item, read
 from tests.kit.client import Client
 from tests.kit.server import Server
-from tests.widgets.dashboard import TABLES, WIDGETS, Question
+from tests.widgets.dashboard import TABLES, WIDGETS, Added, Question
 
 CONFIG = """
 [models.default]
@@ -76,3 +76,10 @@ async def ask(url: str, question: Question) -> Seen:
         found = [item(TABLES[id], data_type="object", parse_as="table") for id in wanted]
         answer = await chat.give(answer.call, *found)
     return Seen(tuple(called), calls, answer.text)
+
+
+async def ask_over(url: str, added: Added) -> Seen:
+    """One question over data that was added to it; a call is not carried out."""
+    answer = await Patient(url, widgets=WIDGETS, timezone="UTC", context=[added.context]).say(added.text)
+    wanted = tuple(source["id"] for source in answer.sources) if answer.call else ()
+    return Seen(wanted, 1 if answer.call else 0, answer.text)

@@ -1,5 +1,7 @@
-"""A dashboard of three tables, and questions that each have their number in one of them."""
+"""A dashboard of three tables, questions that each have their number in one of them, and questions over data
+that the person has added."""
 
+import json
 from typing import Any, NamedTuple
 
 PRICES = [
@@ -58,4 +60,108 @@ QUESTIONS = (
     Question("How much cash did the company AAPL have in 2023?", "balance", "29965"),
     Question("What is the temperature in Oslo today?", "weather", "10"),
     Question("How many degrees does Rome have today?", "weather", "24"),
+)
+
+
+class Added(NamedTuple):
+    """A question that is answered by what was added to it, and by nothing on the dashboard."""
+
+    text: str
+    number: str
+    name: str
+    about: str
+    data: Any
+    metadata: dict[str, str] | None = None
+
+    @property
+    def context(self) -> dict[str, Any]:
+        text = self.data if isinstance(self.data, str) else json.dumps(self.data)
+        form = {"data_type": "object", "parse_as": "text" if isinstance(self.data, str) else "table"}
+        return {
+            "uuid": "8b2e5f79-3a1d-4c9e-b6f8-1e7d2a9c0b3d",
+            "name": self.name,
+            "description": self.about,
+            "data": {"items": [{"content": text, "data_format": form}]},
+            "metadata": self.metadata,
+        }
+
+
+def pairs(first: str, second: str, *rows: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{first: key, second: value} for key, value in rows]
+
+
+ADDED = (
+    Added(
+        "What was the dividend of MSFT in 2023?",
+        "2.79",
+        "Dividends",
+        "Dividends by year",
+        pairs("year", "dividend", ("2023", 2.79), ("2022", 2.54)),
+        {"symbol": "MSFT"},
+    ),
+    Added(
+        "How many employees does the company have?",
+        "5120",
+        "Company profile",
+        "Facts about the company",
+        "Contoso was founded in 1998. It has 5120 employees.",
+    ),
+    Added(
+        "What is the price of gold?",
+        "2650",
+        "Commodities",
+        "Prices of commodities",
+        pairs("name", "price", ("gold", 2650), ("silver", 31)),
+    ),
+    Added(
+        "What is the inflation in Norway?",
+        "2.6",
+        "Inflation",
+        "Inflation by country",
+        pairs("country", "inflation", ("Norway", 2.6), ("Spain", 1.8)),
+    ),
+    Added(
+        "How many units were sold in March?",
+        "402",
+        "Sales",
+        "Units sold by month",
+        pairs("month", "units", ("February", 310), ("March", 402)),
+    ),
+    Added(
+        "What is the EPS of NVDA?",
+        "2.94",
+        "Earnings",
+        "Earnings per share",
+        pairs("symbol", "eps", ("NVDA", 2.94), ("AMD", 0.92)),
+    ),
+    Added(
+        "What is the exchange rate of EUR to USD?",
+        "1.0885",
+        "Currencies",
+        "Exchange rates",
+        pairs("pair", "rate", ("EUR/USD", 1.0885), ("GBP/USD", 1.305)),
+    ),
+    Added(
+        "When does the meeting begin?",
+        "15:30",
+        "Calendar",
+        "The meetings of today",
+        "The meeting with the board begins at 15:30 in room 4.",
+    ),
+    Added(
+        "What was the revenue in Q4?",
+        "94930",
+        "Income",
+        "Revenue by quarter",
+        pairs("quarter", "revenue", ("Q3", 85777), ("Q4", 94930)),
+        {"symbol": "AAPL", "period": "quarter"},
+    ),
+    Added(
+        "What was the closing price of TSLA on 2024-10-15?",
+        "219.57",
+        "Tesla prices",
+        "Closing prices of TSLA",
+        pairs("date", "close", ("2024-10-15", 219.57), ("2024-10-14", 219.16)),
+        {"symbol": "TSLA"},
+    ),
 )

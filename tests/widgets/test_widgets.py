@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.widgets.asking import Seen, ask, server
-from tests.widgets.dashboard import QUESTIONS
+from tests.widgets.asking import Seen, ask, ask_over, server
+from tests.widgets.dashboard import ADDED, QUESTIONS
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,14 @@ async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
     assert seen.right(asked)
     assert seen.text.strip()
     print(f"the number is in the answer: {seen.numbered(asked)}: {seen.text!r}")
+
+
+@pytest.mark.model
+@pytest.mark.timeout(240)
+async def test_a_question_over_data_that_was_added_makes_no_call() -> None:
+    asked = ADDED[0]
+    async with server() as running:
+        seen = await ask_over(running.url, asked)
+    assert (seen.calls, seen.called) == (0, ())
+    assert seen.text.strip()
+    print(f"the number is in the answer: {asked.number in seen.text}: {seen.text!r}")

@@ -7,21 +7,23 @@ An id is the entry's number. One entry may be several frames: all but the last t
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.agui.read import command, older
+from rightseat.agui.standing import Prologue, prologue
 from rightseat.agui.wire import RunAgentInput
-from rightseat.agui.write import Frames, encode, refuse
+from rightseat.agui.write import Frames, encode, framed, refuse
 from rightseat.door import SSE, Request, Threads
 from rightseat.errors import Conflict
 from rightseat.events import Interrupt, RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.journal import Entry, Numbered, Posted
 from rightseat.pump import Feed, Head, Reply
 from rightseat.responder import Responder
-from rightseat.sse import COMMENT, frame
+from rightseat.sse import COMMENT
 from rightseat.streams import Offered, closing
 from rightseat.turn import Owner, Turn
 
@@ -53,8 +55,11 @@ class Script:
         self.knows_outcomes = knows_outcomes
         self.frames = Frames(thread, "", knows_outcomes)
         self.posted: Posted | None = None
+        self.state: Any = None
         self.failed: tuple[int, RunFailed] | None = None
         """The last run's failure. Only a thread's end may be one: older clients take nothing after it."""
+        self.prologue = Prologue()
+        """What stands of a thread that was cut back; it comes first."""
 
     def text(self, number: int, entry: TextDelta) -> bytes:
         frames = self.frames
@@ -76,11 +81,12 @@ class Script:
         before = self.past() if isinstance(entry, Posted | RunStarted) else []
         match entry:
             case Posted():
-                self.posted = entry
+                self.hear(number, entry)
                 return before
             case RunStarted(thread, run):
                 self.frames = Frames(thread, run, self.knows_outcomes)
                 self.frames.posted = self.posted.messages if self.posted else ()
+                self.frames.state, self.state = self.state, None
                 self.posted = None
             case RunFailed(code) if code != "stopped":
                 self.failed = (number, entry)
@@ -88,7 +94,21 @@ class Script:
             case _:
                 pass
         items = self.frames.stopped() if isinstance(entry, RunFailed) else self.frames.write(entry)
-        return [*before, *numbered(number, [encode(item) for item in items])]
+        return [*before, *self.numbered(number, items)]
+
+    def hear(self, number: int, entry: Posted) -> None:
+        """What is said for the next run, after what still stands of what was said for one that was cut off.
+        Its state is the client's: what made it was cut off too."""
+        if self.posted is not None:
+            said = {message.id for message in entry.messages}
+            before = (m for m in self.posted.messages if m.id is None or m.id not in said)
+            entry = replace(entry, messages=(*before, *entry.messages))
+        self.posted = entry
+        self.state = entry.state if number in self.prologue.cuts else None
+
+    def begin(self) -> Iterator[bytes]:
+        for number, entry in self.prologue.entries:
+            yield from self.take(number, entry)
 
     def past(self) -> list[bytes]:
         """A failure that another run followed."""
@@ -96,25 +116,24 @@ class Script:
             return []
         number, _ = self.failed
         self.failed = None
-        return numbered(number, [encode(item) for item in self.frames.stopped()])
+        return self.numbered(number, self.frames.stopped())
 
     def end(self) -> list[bytes]:
         if self.failed is None:
             return []
         number, failed = self.failed
-        return numbered(number, [encode(item) for item in self.frames.write(failed)])
+        return self.numbered(number, self.frames.write(failed))
+
+    def numbered(self, number: int, items: list[dict[str, Any]]) -> list[bytes]:
+        last = len(items)
+        ids = (f"{number}.{part}" if part < last else str(number) for part in range(1, last + 1))
+        return [framed(item, self.knows_outcomes, id) for item, id in zip(items, ids, strict=True)]
 
     def recall(self, entries: list[Entry]) -> None:
         """What the client has seen already: it is not said again, but what follows may close it."""
         for entry in entries:
             self.take(0, entry)
         self.failed = None
-
-
-def numbered(number: int, bodies: list[bytes]) -> list[bytes]:
-    last = len(bodies)
-    ids = (f"{number}.{part}" if part < last else str(number) for part in range(1, last + 1))
-    return [frame(body, id) for body, id in zip(bodies, ids, strict=True)]
 
 
 async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
@@ -138,6 +157,8 @@ async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
         items.taken = taken
     async with closing(items):
         yield Head(200, SSE, COMMENT, feed=feed)
+        for piece in script.begin():
+            yield piece
         async for number, entry in items:
             if type(entry) is TextDelta and not skip:
                 yield script.text(number, entry)
@@ -172,15 +193,23 @@ async def last_question(turn: Turn, threads: Threads) -> Interrupt | None:
 
 
 def connect(
-    owner: Owner, thread: str, threads: Threads, seen: Place | None, knows_outcomes: bool = True
+    owner: Owner,
+    thread: str,
+    threads: Threads,
+    seen: Place | None,
+    knows_outcomes: bool = True,
+    whole: bool = False,
 ) -> Reply:
-    """The thread from where the client was, then the run that is under way."""
+    """The thread from where the client was, then the run that is under way. Who comes for the first time is
+    told what stands of it, or with `whole` all that was said."""
     place = seen or Place()
     script = Script(thread, knows_outcomes)
 
     async def followed() -> AsyncIterator[Numbered]:
         if place.number:
             script.recall(await threads.earlier(owner, thread, place.number))
-        return threads.follow(owner, thread, place.number)
+        elif seen is None and not whole:
+            script.prologue = await prologue(threads.journal, owner, thread)
+        return threads.follow(owner, thread, place.number or script.prologue.last)
 
     return play(followed, script, place.frames)

@@ -124,7 +124,8 @@ def message(m: WireMessage, number: int) -> Message | None:
     if role == "tool" and not m.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
     where = f"messages[{number}].content"
-    return Message(role, parts(m.content, where), calls, call_id=m.tool_call_id, name=m.name, id=m.id)
+    content = m.error if role == "tool" and not m.content and isinstance(m.error, str) else m.content
+    return Message(role, parts(content, where), calls, call_id=m.tool_call_id, name=m.name, id=m.id)
 
 
 def parts(content: Any, where: str) -> tuple[Part, ...]:
@@ -150,17 +151,27 @@ def part(item: Any, where: str) -> Part:
             if kind == "image":
                 return Image(f"data:{media};base64,{data}", name=filename(more))
             return File(filename(more), media, data)
+        case {"type": str(kind), "source": {"type": "url", "value": str(url), **about}, **more}:
+            return linked(kind, url, about.get("mimeType"), more)
         case {"type": "binary", "mimeType": str(media), "url": str(url)} if media.startswith("image/"):
             return Image(url)
         case {"type": "binary", "mimeType": str(media), "data": str(data), **more}:
             if media.startswith("image/"):
                 return Image(f"data:{media};base64,{data}", name=filename(more))
             return File(filename(more), media, data)
-        case {"type": "binary", "mimeType": str(media), "url": str(url), **more} if url.startswith("data:"):
-            return File(filename(more), media, url)
+        case {"type": "binary", "mimeType": str(media), "url": str(url), **more}:
+            return linked("file", url, media, more)
         case _:
             pass
     raise CallerError(f"{where}: this kind of content is not understood here.", param=where)
+
+
+def linked(kind: str, url: str, media: Any, more: dict[Any, Any]) -> Part:
+    """What stands at an address. Nothing is fetched for a stranger, but a history that names one must not be
+    refused for ever: the model is told the address."""
+    if url.startswith("data:") and isinstance(media, str):
+        return File(filename(more), media, url)
+    return Text(f"[{kind[:40]}: {url}]")
 
 
 def filename(more: dict[Any, Any]) -> str | None:

@@ -26,6 +26,8 @@ class WireMessage(Struct, rename="camel"):
     name: str | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
+    error: Any = None
+    """Why a tool of the client's failed."""
 
 
 class WireTool(Struct):

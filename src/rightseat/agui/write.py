@@ -69,14 +69,27 @@ def refuse(error: RightseatError) -> Reply:
 
 async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool = True) -> Reply:
     frames = Frames(turn.thread, turn.run, knows_outcomes)
+    number = 0
     yield Head(200, SSE, COMMENT)
     async with closing(events):
         async for event in events:
             if type(event) is TextDelta:
-                yield frames.text(event)
+                number += 1
+                yield b"id: %d\n%b" % (number, frames.text(event))
                 continue
             for item in frames.write(event):
-                yield frame(encode(item))
+                number += 1
+                yield framed(item, knows_outcomes, str(number))
+
+
+def framed(item: dict[str, Any], knows_outcomes: bool, id: str | None = None) -> bytes:
+    """One item as a frame. CopilotKit's 1.50 and 1.51 know no reasoning, break off at it, and send nothing by
+    which they could be told from later ones. They skip data without a space before it, which all others read
+    as any data: so they have the answer without the thoughts."""
+    written = frame(encode(item), id)
+    if knows_outcomes or not item["type"].startswith("REASONING_"):
+        return written
+    return written.replace(b"data: ", b"data:", 1)
 
 
 class Frames:
@@ -93,6 +106,8 @@ class Frames:
         self.text_id = ""
         self.before = b""
         self.posted: tuple[Message, ...] = ()
+        self.state: Any = None
+        """The client's when it went on elsewhere."""
 
     def text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
@@ -109,7 +124,7 @@ class Frames:
         match event:
             case RunStarted(thread, run):
                 self.thread, self.run = thread, run
-                return [self.started()]
+                return [self.started(), *(happening(StateSnapshot(self.state)) if self.state else ())]
             case TextStart(id):
                 return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
             case TextEnd(id):

@@ -14,6 +14,7 @@ from rightseat.documents.reader import read_as
 INLINE = 32 << 10
 INLINE_KINDS = ("json", "csv", "text")
 ALPHABET = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 DATA_URL = re.compile(r"data:([^,]{0,200}),", re.IGNORECASE)
 # Shorter than this, a word can be base64 by chance.
 SHORTEST = 24
@@ -93,7 +94,7 @@ def from_string(text: str, reading: Reading) -> tuple[bytes, Reading]:
         text = text[found.end() :]
     elif reading.kind in kinds.BINARY:
         return strict(text), reading
-    elif reading.kind != "json" and (raw := loose(text)) is not None:
+    elif reading.kind != "json" and (raw := loose(text) or rows(text, reading.kind)):
         return raw, reading
     return text.encode("utf-8", "replace"), reading
 
@@ -118,6 +119,15 @@ def loose(text: str) -> bytes | None:
         return raw if all(line.isprintable() for line in raw.decode().split()) else None
     except UnicodeDecodeError:
         return None
+
+
+def rows(text: str, kind: str) -> bytes | None:
+    """The bytes of a table in base64, of any length and charset: as text it would be a single word."""
+    if kind != "csv" or len(text) % 4 or not ALPHABET.fullmatch(text):
+        return None
+    raw = strict(text)
+    parted = any(mark in raw for mark in b",;\t\n")
+    return raw if parted and not CONTROLS.search(raw) else None
 
 
 def too_large(most: int) -> Unreadable:

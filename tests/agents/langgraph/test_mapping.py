@@ -62,6 +62,18 @@ def test_words_and_the_last_empty_chunk() -> None:
     assert events[-1] == RunFinished("stop")
 
 
+@pytest.mark.parametrize("reason", ["length", "end_turn", None])
+def test_a_text_ends_with_its_model_whatever_the_vendor_calls_it(reason: str | None) -> None:
+    """CopilotKit's runtime waits for the word `stop`, which is one vendor's."""
+    said, data = chunk("m1", "lo")
+    data["data"]["chunk"]["response_metadata"] = {"finish_reason": reason}
+    events = mapped(
+        chunk("m1", "Hel"), (said, data), ended(), chunk("m2", "Next.", run="r2"), ended(run="r2")
+    )
+    assert [event.id for event in events if isinstance(event, TextEnd)] == ["m1", "m2"]
+    assert events.index(TextEnd("m1")) < events.index(TextStart("m2"))
+
+
 def test_blocks_and_thoughts() -> None:
     thinking = [{"type": "thinking", "thinking": "Hm."}]
     events = mapped(

@@ -267,3 +267,8 @@ async def test_a_thousand_faults_are_a_few_lines() -> None:
     body = sse(*((CHUNK, {f"k{n}": n}) for n in range(1000)), *((f"e{n}", {}) for n in range(1000)))
     lines = [line for line in await found(plain(body)) if line.what == "openbb today: question"]
     assert len(lines) <= 6
+
+
+async def test_an_event_in_another_form_is_told_its_own() -> None:
+    lines = await found(event(STATUS, {"eventType": "SUCCESS", "message": "m"}))
+    assert any("WARNING" in (line.fix or "") for line in lines if "SUCCESS" in line.why)

@@ -37,7 +37,7 @@ FLOODS = {
     "b: generateCopilotResponse(data: $d) { threadId } }",
     "negative": "mutation($d: GenerateCopilotResponseInput!) { generateCopilotResponse(data: $d) "
     "{ messages @stream(initialCount: -1) { id } } }",
-    "surrogate": "{ hello } # \ud800",
+    "surrogate": "{ hello \ud800 }",
 }
 
 

@@ -170,6 +170,26 @@ async def test_a_client_before_1_0_gets_no_outcome_that_it_does_not_know(store: 
     assert [*told["1.0"]] == ["type", "pendingToolCallIds"]
 
 
+@pytest.mark.parametrize("single", [False, True])
+async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(
+    store: Keeper, single: bool
+) -> None:
+    """CopilotKit's 1.50 reads data only behind a space, and knows no reasoning: it must not see any."""
+    thinks = [Reasoning("let me"), *says("So.")]
+    async with house(Runtime(model=Lines(thinks), store=store)) as server:
+        for name, version in (("run", ""), ("connect", ""), ("connect", "1.0")):
+            body = given("hi", protocolVersion=version)
+            target = "/copilotkit" if single else f"/copilotkit/agent/default/{name}"
+            async with Client(server.url) as client:
+                await client.post(target, enveloped(name, body) if single else body)
+                await client.head()
+                raw = await client.body()
+            lines = [line for line in raw.decode().split("\n") if line.startswith("data:")]
+            thoughts = [line.startswith("data: ") for line in lines if '"REASONING_' in line]
+            assert thoughts == [bool(version)] * 5
+            assert all(line.startswith("data: ") for line in lines if '"REASONING_' not in line)
+
+
 async def test_rejoining_behind_any_frame_misses_and_doubles_nothing(store: Keeper) -> None:
     """Also inside of what is one entry for us and two frames for the client."""
 

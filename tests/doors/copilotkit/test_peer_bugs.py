@@ -1,10 +1,10 @@
 """What is wrong in the TypeScript runtime, one test for each, that it is right here.
 
-Without a counterpart here: a plain string of its LangChain adapter, what its Anthropic and Google adapters do
-to messages, its remote endpoints that are asked for /info with every request, hooks that need a cloud's key.
-Others stand elsewhere: an upstream that is cut (tests/faults), Origins that are echoed with credentials
-(tests/security/test_hosts.py), a busy thread whose stream is empty (test_agui.py), agents that are forgotten
-(test_recorded.py).
+Its service adapters and remote endpoints are in test_peer_adapters.py. Others stand elsewhere: an upstream
+that is cut (tests/faults), Origins that are echoed with credentials (tests/security/test_hosts.py), a busy
+thread whose stream is empty (test_agui.py), agents that are forgotten (test_recorded.py), an answer made anew
+that stands beside the old one after a reload (test_regenerate.py), what it makes of LangGraph's events
+(tests/agents/langgraph/test_mapping.py), endpoints that are busy (tests/agents/copilotkit).
 """
 
 import asyncio

@@ -81,6 +81,26 @@ async def test_what_was_said_is_loaded_again(document: str) -> None:
     ]
 
 
+async def test_an_answer_that_was_made_anew_is_loaded_alone() -> None:
+    system = text("be good", "system", "s1")
+    model = Lines(
+        calls(("add", '{"a":2,"b":3}'), text="Let me see."), says("That is 5."), says("5."), says(".")
+    )
+    async with home(Runtime(model=model, tools=[add])) as url:
+        await ask(url, body(data(system, text("sum"))))
+        again = await ask(url, body(data(system, text("sum"))))
+        assert [said.get("content") for said in (await loaded(url))["messages"]] == ["sum", "5."]
+        history = [
+            system,
+            text("sum"),
+            text("5.", "assistant", again.messages[0]["id"]),
+            text("bye", id="u2"),
+        ]
+        await ask(url, body(data(*history)))
+        told = (await loaded(url))["messages"]
+    assert [said.get("content") for said in told] == ["sum", "5.", "bye", "."]
+
+
 async def test_an_action_of_the_page_and_its_result() -> None:
     model = Lines(calls(("setColor", '{"color":"red"}')), says("Red now."))
     async with home(Runtime(model=model)) as url:

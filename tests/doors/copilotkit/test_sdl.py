@@ -69,7 +69,7 @@ def test_the_schema_is_sound() -> None:
 @pytest.mark.parametrize("document", [DOCUMENT, OLDER])
 def test_documents_of_the_clients_have_a_plan(document: str) -> None:
     prepared = prepare(document, "generateCopilotResponse", False, DocumentLimits())
-    assert prepared.incremental
+    assert prepared.streaming.always
     assert prepared.plan is not None
     assert prepared.plan.data == "data"
     assert prepared.plan.messages["TextMessageOutput"].fields[:3] == ("__typename", "id", "createdAt")
@@ -108,7 +108,7 @@ def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
 
 def test_plans_are_for_streams_only() -> None:
     assert prepare(WHOLE, None, False, DocumentLimits()).plan is None
-    assert not prepare(WHOLE, None, False, DocumentLimits()).incremental
+    assert not prepare(WHOLE, None, False, DocumentLimits()).streaming.always
 
 
 def test_graphql_core_is_not_loaded_before_it_is_needed() -> None:

@@ -184,6 +184,8 @@ def item(content: Any, **form: Any) -> dict[str, Any]:
 ROWS = [{"date": "2024-10-15", "close": 233.85}, {"date": "2024-10-14", "close": 231.3}]
 PRICE = "38181a68-9650-4940-84fb-a3f29c8869f3"
 RATIOS = "9f8e7d6c-5b4a-4c2e-8d0f-9e8d7c6b5a4b"
+NEWS = "7bccd626-33db-4a2a-7bcc-d62633db4a2a"
+"""Which OpenBB's own library derives: the widget has none."""
 LISTED = [
     {
         "uuid": PRICE,

@@ -99,13 +99,14 @@ async def test_keys_are_the_headers_of_the_dialog(path: str) -> None:
     "path", ["/agents.json", "/copilots.json", "/v1/query", "/v1/query/default", "/v1/feedback"]
 )
 @pytest.mark.parametrize(
-    "origin", [PAGE, "https://pro.openbb.dev", "http://localhost:1420", "http://localhost"]
+    "origin",
+    [PAGE, "https://pro.openbb.dev", "http://localhost:1420", "http://localhost:5050", "http://localhost"],
 )
 async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": "POST",
-        "Access-Control-Request-Headers": "content-type,x-trace-id,x-api-key,my-own",
+        "Access-Control-Request-Headers": "content-type,x-trace-id,x-api-key,my.own",
         "Access-Control-Request-Private-Network": "true",
     }
     async with house(several()) as server, Client(server.url) as client:
@@ -113,8 +114,9 @@ async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
         head = await client.head()
     assert head.status == 204
     assert head.headers["access-control-allow-origin"] == origin
-    assert head.headers["access-control-allow-headers"] == "content-type,x-trace-id,x-api-key,my-own"
+    assert head.headers["access-control-allow-headers"] == "content-type,x-trace-id,x-api-key,my.own"
     assert head.headers["access-control-allow-private-network"] == "true"
+    assert head.headers["access-control-allow-credentials"] == "true"
     assert "POST" in head.headers["access-control-allow-methods"]
 
 

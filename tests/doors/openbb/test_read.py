@@ -130,6 +130,25 @@ async def test_an_mcp_tools_result() -> None:
         ("docs_search", '{"query":"q"}')
     ]
     assert prompt.messages[2].text == '["found"]'
+    async with house(Runtime(model=Lines(says("ok")))) as server:
+        answer = await post(server.url, {"messages": [HUMAN, ai(call), result], "tools": [SEARCH]})
+    [citation] = answer.of("copilotCitationCollection")[0]["citations"]
+    assert citation["source_info"]["metadata"] == {"input_args": {"query": "q"}}
+
+
+async def test_citations_that_came_with_the_data_are_passed_on() -> None:
+    own = {
+        "id": RATIOS,
+        "source_info": {"type": "web", "name": "Filing", "metadata": {}},
+        "details": [{"Page": 3}],
+    }
+    data = {"items": [{"content": "x"}], "extra_citations": [own, "junk", {"source_info": 5}]}
+    async with house(Runtime(model=Lines(says("ok")))) as server:
+        body = {"messages": [HUMAN, ai(CALL), tool(data=[data], extra_state={"a": 1})], "widgets": WIDGETS}
+        answer = await post(server.url, body)
+    cited = answer.of("copilotCitationCollection")[0]["citations"]
+    assert [one["source_info"]["name"] for one in cited] == ["Price", "Filing", "Source"]
+    assert (cited[1]["id"], cited[1]["details"]) == (RATIOS, [{"Page": 3}])
 
 
 async def test_only_what_the_assistant_wrote_may_be_a_call() -> None:

@@ -38,7 +38,10 @@ async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(site: str
     urls = [f"{site}/rate", "http://169.254.169.254/latest", "file:///etc/passwd"]
     async with house(Runtime(model=model)) as server:
         answer = await post(server.url, {"messages": [HUMAN], "urls": urls})
-    assert answer.statuses == [("INFO", "Reading 3 files")]
+    assert answer.statuses == [
+        ("INFO", "Reading 3 files"),
+        *(("WARNING", f"{url} could not be read") for url in urls[1:]),
+    ]
     assert answer.text == "It is 7 %."
     *pages, question = plain(model.asked[0])
     assert question == ("user", "price?")
@@ -70,6 +73,55 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     prompt = await asked(body, context=4096)
     assert sum(estimate(message.text) for message in prompt.messages) < 3072
     assert "row 0" in prompt.messages[-1].text
+
+
+@pytest.mark.parametrize("context", [4096, None, 100_000])
+async def test_a_small_model_is_handed_what_was_added_as_if_it_had_asked(context: int | None) -> None:
+    question = {"role": "human", "content": "What do the analysts estimate?"}
+    body = {"messages": [HUMAN, ai("Fine."), question], "context": [CONTEXT, "and this"]}
+    prompt = await asked({**body, "widgets": WIDGETS}, context=context)
+    roles = [message.role for message in prompt.messages]
+    if context != 4096:
+        assert roles == ["system", "user", "assistant", "user"]
+        return
+    # What the question is not about is no answer to it.
+    assert prompt.messages[0].text.endswith("- Added by the user: and this")
+    assert roles == ["system", "user", "assistant", "user", "assistant", "tool"]
+    [call] = prompt.messages[4].calls
+    assert call.name == "get_added_data"
+    assert call.name not in {tool.name for tool in prompt.tools}
+    assert json.loads(call.arguments).items() >= {"name": CONTEXT["name"], "symbol": "AAPL"}.items()
+    # Where there is nothing to call, there is nothing to be led to.
+    alone = await asked(body, context=context)
+    assert [message.role for message in alone.messages] == ["system", "user", "assistant", "user"]
+
+
+async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
+    class Little(Lines):
+        context = 4096
+
+    text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(5000)])
+    model = Little(says("ok"))
+    async with house(Runtime(model=model)) as server:
+        body = {"messages": [HUMAN, ai(CALL), tool(data=[item(text)])], "widgets": WIDGETS}
+        assert (await post(server.url, body)).text == "ok"
+    assert sum(estimate(message.text) for message in model.asked[0].messages) < 3072
+
+
+async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
+    class Little(Lines):
+        context = 4096
+
+    model = Little(says("ok"))
+    said = [turn for n in range(60) for turn in ({**HUMAN, "content": f"q{n}"}, ai(f"a{n} " + "word " * 60))]
+    async with house(Runtime(model=model)) as server:
+        body = {"messages": [*said, HUMAN], "widgets": WIDGETS}
+        assert (await post(server.url, body)).text == "ok"
+    told = plain(model.asked[0])
+    assert told[-1] == ("user", "price?")
+    assert told[-3] == ("user", "q59")
+    assert 10 < len(told) < 100
+    assert sum(estimate(text) for _, text in told) < 3072
 
 
 async def test_an_assistant_with_little_room_gets_the_chosen_widgets_first() -> None:

@@ -11,6 +11,7 @@ from rightseat.messages import Image
 from tests.documents import made
 from tests.doors.openbb.client import (
     LISTED,
+    NEWS,
     PRICE,
     RATIOS,
     ROWS,
@@ -94,7 +95,7 @@ async def test_what_one_call_cannot_carry_waits_its_turn_and_the_model_is_asked_
         assert third.call is not None
         assert third.call["function"] == "get_extra_widget_data"
         assert third.sources == [
-            {"origin": "OpenBB API", "id": "company_news", "input_args": {"symbol": "A"}}
+            {"widget_uuid": NEWS, "origin": "OpenBB API", "id": "company_news", "input_args": {"symbol": "A"}}
         ]
         assert len(model.asked) == 1
         last = await chat.give(third.call, item("news"))

@@ -13,7 +13,11 @@ from tests.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS
 PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
     ({"type": "ticker", "description": "d"}, "A", {"type": "string", "description": "d", "default": "A"}),
     ({"type": "number"}, 1.5, {"type": "number", "default": 1.5}),
-    ({"type": "integer"}, "5", {"type": "integer"}),
+    ({"type": "integer"}, "5", {"type": "integer", "default": 5}),
+    ({"type": "integer"}, "five", {"type": "integer"}),
+    ({"type": "number"}, "0.5", {"type": "number", "default": 0.5}),
+    ({"type": "boolean"}, "true", {"type": "boolean", "default": True}),
+    ({"type": "number", "options": ["1", "2"]}, "2", {"enum": ["1", "2"], "default": "2"}),
     ({"type": "integer"}, True, {"type": "integer"}),
     ({"type": "boolean"}, False, {"type": "boolean", "default": False}),
     ({"type": "form"}, {"a": 1}, {"type": "string"}),
@@ -45,6 +49,20 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
         ["a"],
         {"type": "array", "items": {"type": "string"}, "default": ["a"]},
     ),
+    (
+        {"type": "text", "multi_select": True, "options": ["a", "b", "c,d"]},
+        "b, a",
+        {
+            "type": "array",
+            "items": {"type": "string", "enum": ["a", "b", "c,d"]},
+            "default": ["b", "a"],
+        },
+    ),
+    (
+        {"type": "text", "multi_select": True, "options": ["a", "c,d"]},
+        "c,d",
+        {"type": "array", "items": {"type": "string", "enum": ["a", "c,d"]}, "default": ["c,d"]},
+    ),
 ]
 
 
@@ -63,6 +81,19 @@ def test_a_tool_says_what_the_widget_shows() -> None:
         assert fact in about
     assert "1763160000000" not in about, "what changes with every look spoils a prompt that is kept"
     assert "AAPL" in offers(Query(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
+
+
+def test_a_value_is_the_present_one_else_the_first_that_is_set() -> None:
+    params = [
+        {"name": "a", "current_value": "now", "default_value": "d", "executed_value": "ran"},
+        {"name": "b", "current_value": None, "default_value": "d", "executed_value": "ran"},
+        {"name": "c", "default_value": "<<UNDEFINED>>", "executed_value": "ran"},
+        {"name": "d", "default_value": "<<UNDEFINED>>"},
+        {"name": "e", "type": "integer", "current_value": "5"},
+    ]
+    widget = {"origin": "o", "widget_id": "w", "name": "W", "params": params}
+    source = offers(Query(messages=[], widgets={"primary": [widget]}))["w"].source({})
+    assert source["input_args"] == {"a": "now", "b": "d", "c": "ran", "e": "5"}
 
 
 def test_arguments_that_the_widget_does_not_have_are_left_out() -> None:

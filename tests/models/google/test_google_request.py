@@ -234,6 +234,14 @@ async def test_empty_messages_are_left_out() -> None:
     assert [one["parts"] for one in body["contents"]] == [[{"text": "a"}], [{"text": "b"}]]
 
 
+async def test_a_message_of_calls_alone_is_not_empty() -> None:
+    """CopilotKit's adapter drops what has no words, and with it the calls that the next results are of."""
+    call = Message("assistant", calls=(Call("c1", "add", '{"a":1}'),))
+    body = await sent(Prompt(messages=(said("user", "go"), call, said("tool", "1", call_id="c1"))), OK)
+    parts = [key for one in body["contents"] for part in one["parts"] for key in part]
+    assert parts == ["text", "functionCall", "functionResponse"]
+
+
 @pytest.mark.parametrize("messages", [(), (said("assistant", "I begin."),), (said("user", ""),)])
 async def test_a_conversation_always_begins_with_the_user(messages: tuple[Message, ...]) -> None:
     body = await sent(Prompt(messages=messages), OK)

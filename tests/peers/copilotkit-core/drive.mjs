@@ -66,6 +66,12 @@ async function talk(page) {
   return { endpoints: page.core.threadEndpoints, messages: agent.messages.map(shown) };
 }
 
+async function thoughts(page) {
+  const agent = page.agent();
+  await page.say(agent, "think");
+  return { messages: agent.messages.map(shown) };
+}
+
 async function question(page, mode) {
   const agent = page.agent();
   const custom = [];
@@ -117,7 +123,7 @@ async function reload(page) {
   return { messages: other.messages.map(shown) };
 }
 
-const CASES = { talk, question, threads, busy, reload };
+const CASES = { talk, thoughts, question, threads, busy, reload };
 
 console.log(JSON.stringify({ version }));
 for (let line; !(line = await lines.next()).done; ) {

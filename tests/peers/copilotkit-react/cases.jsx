@@ -50,6 +50,29 @@ const reload = (Part, props, before, after) => async (page) => {
   await page.speak(after);
 };
 
+// Another answer is asked for, and then the page is left and opened again.
+async function regenerated(page) {
+  const thread = { ...NAMED, threadId: `${page.name}-${GENERATION}` };
+  await talk(card("add"), thread, HELLO, SUM)(page);
+  const [again] = [...document.querySelectorAll("[aria-label='Regenerate response']")].slice(-1);
+  let pressed = false;
+  await page.moment("the old answer's end", () => {
+    if (pressed) return !page.find(ASSISTANT, SUM[1]);
+    pressed = true;
+    again.click();
+    return false;
+  });
+  await page.sees(SUM[1], ASSISTANT);
+  await page.rest();
+  page.turns.push(page.look());
+  page.close();
+  await page.open(card("add"), thread);
+  await page.sees(SUM[1], ASSISTANT);
+  await page.rest();
+  page.turns.push(page.look());
+  await page.speak(OBJECT);
+}
+
 // The question of before is still there, and can be answered.
 async function reload_asked(page) {
   const thread = { ...NAMED, threadId: `${page.name}-${GENERATION}` };
@@ -188,6 +211,8 @@ export const cases = {
   reload_tool: reload(locate(oslo), NAMED, [["where am i", "You are in Oslo."], HELLO], SUM),
   reload_failed: reload(null, { agent: "faulty" }, [["fault-reset", "ended before", "body"], TEXT], ["more", "w0"]),
   reload_asked,
+  regenerated,
+  thoughts: reload(null, NAMED, [["think", "Thought through."]], HELLO),
   task,
   suggestions,
   textarea,

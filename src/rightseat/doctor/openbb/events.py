@@ -101,6 +101,17 @@ class Call(Struct):
     state: dict[str, Any] | None = field(name="extra_state", default=None)
 
 
+SAMPLES = {
+    CHUNK: '{"delta": "…"}',
+    "copilotStatusUpdate": '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
+    "copilotMessageArtifact": '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
+    '"content": [{…}]}; a chart has "chart_params": {"chartType": "line", "xKey": "…", "yKey": ["…"]} too',
+    "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", '
+    '"metadata": {…}}}]}',
+    "copilotPromptSuggestions": '{"suggestions": ["…"]}',
+    CALL: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
+}
+"""What each is like when it is right."""
 FORMS: dict[str, type[Struct]] = {
     CHUNK: Chunk,
     "copilotStatusUpdate": Status,
@@ -152,7 +163,7 @@ def form(frame: Frame, *, old: bool) -> Iterator[Fault]:
         else FORMS[name]
     )
     if why := misfit(data, kind):
-        yield Fault(f"{name}: {why}", "send it in that form")
+        yield Fault(f"{name}: {why}", f"send {SAMPLES[name]}")
         return
     yield from contents(name, data, old=old)
 

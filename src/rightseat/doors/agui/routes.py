@@ -14,10 +14,13 @@ from rightseat.pump import Reply
 def run(request: Request, host: Host) -> Reply:
     agent = agent_of(request.params["agent"], host)
     given = decode(request.body, RunAgentInput)
-    turn = something(read(given, agent, request))
+    turn = read(given, agent, request)
     if turn.thread and host.threads.journal.keeps(turn.owner, turn.thread):
-        return kept.run(turn, given, host.threads, host.run)
-    return stream(host.run(turn), turn, given.knows_outcomes)
+        seen = kept.last_seen(request)
+        if seen is not None:
+            return kept.connect(turn.owner, turn.thread, host.threads, seen, given.knows_outcomes)
+        return kept.run(something(turn), given, host.threads, host.run)
+    return stream(host.run(something(turn)), turn, given.knows_outcomes)
 
 
 door = Door(

@@ -19,7 +19,7 @@ from rightseat.agui.write import stream
 from rightseat.door import Host, Request, Route, decode, whole
 from rightseat.doors.copilotkit.failures import told
 from rightseat.doors.copilotkit.resources import metadata, resource
-from rightseat.doors.copilotkit.suggestions import prepared
+from rightseat.doors.copilotkit.suggestions import prepared, wanted
 from rightseat.errors import CallerError, NotConfigured
 from rightseat.pump import Reply
 from rightseat.streams import closing
@@ -78,6 +78,8 @@ def run(agent: str, body: bytes, request: Request, host: Host) -> Reply:
     seen = kept.last_seen(request)
     if seen is not None:
         return kept.connect(turn.owner, threaded(turn), host.threads, seen, given.knows_outcomes)
+    if wanted(turn):
+        return beside(turn, given, host)
     return kept.run(turn, given, host.threads, host.run)
 
 
@@ -95,9 +97,13 @@ def threaded(turn: Turn) -> str:
 
 
 def suggest(agent: str, body: bytes, request: Request, host: Host) -> Reply:
-    """A run beside the thread: it is not kept, and ends when its client leaves."""
     given = decode(body, RunAgentInput)
-    turn = msgspec.structs.replace(read(given, agent_of(agent, host), request), keep="never")
+    return beside(read(given, agent_of(agent, host), request), given, host)
+
+
+def beside(turn: Turn, given: RunAgentInput, host: Host) -> Reply:
+    """A run beside the thread: it is not kept, and ends when its client leaves."""
+    turn = msgspec.structs.replace(turn, keep="never")
     return stream(prepared(turn, host) or host.run(turn), turn, given.knows_outcomes)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.agui.kept import connect
+from rightseat.agui.standing import standing
 from rightseat.door import Host, Request, Route, decode, piece
 from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
 from rightseat.doors.copilotkit.failures import told
@@ -115,7 +116,7 @@ async def messages(request: Request, host: Host) -> Reply:
     if not host.threads.journal.keeps(request.owner, request.params["thread"]):
         yield nobody()
         return
-    told = await entries(request.owner, request.params["thread"], host)
+    told = standing(await entries(request.owner, request.params["thread"], host))
     yield piece(200, encode({"messages": messages_of(told)}))
 
 
@@ -124,11 +125,12 @@ async def state(request: Request, host: Host) -> Reply:
         yield nobody()
         return
     told = await entries(request.owner, request.params["thread"], host)
-    yield piece(200, encode({"state": state_of(told)}))
+    yield piece(200, encode({"state": state_of(entry for _, entry in told)}))
 
 
 async def events(request: Request, host: Host) -> Reply:
-    """The whole thread as events in one JSON document: an export. What runs is followed to its end."""
+    """The whole thread as events in one JSON document: an export, with what was said anew too. What runs is
+    followed to its end."""
     thread = request.params["thread"]
     found = await host.threads.journal.find(request.owner, thread)
     if found is None:
@@ -137,7 +139,7 @@ async def events(request: Request, host: Host) -> Reply:
     yield Head(200, ((b"content-type", b"application/json"),))
     yield b'{"thread":' + encode(shown(found)) + b',"events":['
     comma = b""
-    async with closing(connect(request.owner, thread, host.threads, None)) as frames:
+    async with closing(connect(request.owner, thread, host.threads, None, whole=True)) as frames:
         async for part in frames:
             for data in Reader(limit=1 << 30).feed(part) if isinstance(part, bytes) else ():
                 yield comma + data

@@ -45,10 +45,11 @@ def answer(posted: Posted, request: Request, host: Host) -> Reply:
     if not prepared.query and request.method != "POST":
         raise MethodNotAllowed("A mutation is taken by POST only.", allow="POST")
     form = accepted.streamed
-    if prepared.incremental and form is None:
+    incremental = prepared.streaming.on(posted.variables)
+    if incremental and form is None:
         problem = "This document streams its answer: accept multipart/mixed or text/event-stream."
         return errors([{"message": problem}], 406, kind)
-    if not prepared.incremental and accepted.plain is not None:
+    if not incremental and accepted.plain is not None:
         form = None
     elif form is None:
         return errors([{"message": "Accept application/json."}], 406, kind)
@@ -70,9 +71,9 @@ def begun(
     try:
         if prepared.plan is not None and framing is not None:
             data, properties = planned_input(prepared.plan, posted.variables)
-            asked = read(data, properties, request, host)
+            asked = read(data, properties, request, host, asks=prepared.asks)
             return written(prepared.plan, asked, host, framing)
-        execution = Execution(prepared, Room(request, host), framing)
+        execution = Execution(prepared, Room(request, host, asks=prepared.asks), framing)
         return executed(execution, loose(posted.variables), kind, refused)
     except CallerError as error:
         request.count(error.status)

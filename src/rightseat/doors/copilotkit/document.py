@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,10 @@ from graphql.language import (
 )
 from graphql.validation import NoSchemaIntrospectionCustomRule
 
+from rightseat.doors.copilotkit.nodes import children, nodes, reached
 from rightseat.doors.copilotkit.plan import Plan, planned
 from rightseat.doors.copilotkit.schema import schema
+from rightseat.doors.copilotkit.streaming import Streaming, found
 from rightseat.limits import DocumentLimits
 
 MAX_ERRORS = 5
@@ -42,8 +43,10 @@ class Prepared:
     name: str | None
     query: bool
     """It only reads."""
-    incremental: bool
+    streaming: Streaming
     plan: Plan | None
+    asks: bool
+    """It has a place for questions to the person. Clients before 1.5 know none."""
 
 
 def invalid(message: str, code: str = "GRAPHQL_VALIDATION_FAILED") -> Invalid:
@@ -59,10 +62,11 @@ def prepare(text: str, name: str | None, introspection: bool, limits: DocumentLi
     if errors:
         raise Invalid([coded(error, "GRAPHQL_VALIDATION_FAILED") for error in errors])
     operation = chosen(document, name)
-    incremental = any(d.name.value in ("defer", "stream") for d in nodes(document, DirectiveNode))
+    streaming = found(document, operation)
     query = operation.operation.value == "query"
-    plan = planned(operation) if incremental and not query else None
-    return Prepared(document, name, query, incremental, plan)
+    plan = planned(operation) if streaming.always and not query else None
+    asks = any(field.name.value == "metaEvents" for field in reached(document, operation, FieldNode))
+    return Prepared(document, name, query, streaming, plan, asks)
 
 
 def coded(error: GraphQLError, code: str) -> dict[str, Any]:
@@ -104,27 +108,6 @@ def check(document: DocumentNode, limits: DocumentLimits) -> None:
 
 def widest(document: DocumentNode) -> int:
     return max((len(node.selections) for node in nodes(document, SelectionSetNode)), default=0)
-
-
-def nodes(root: Node, kind: type[Any]) -> Iterator[Any]:
-    """All nodes of a kind, without recursion: a stranger chose the depth."""
-    left: list[Node] = [root]
-    while left:
-        node = left.pop()
-        if isinstance(node, kind):
-            yield node
-        left += children(node)
-
-
-def children(node: Node) -> Iterator[Node]:
-    for key in node.keys:
-        if key == "loc":
-            continue
-        value = getattr(node, key, None)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from (item for item in value if isinstance(item, Node))
 
 
 def depth(document: DocumentNode, limits: DocumentLimits) -> int:

@@ -44,9 +44,10 @@ GONE = RunFailed("internal", "The run was ended.")
 class Room:
     """What one request has under way."""
 
-    def __init__(self, request: Request, host: Host) -> None:
+    def __init__(self, request: Request, host: Host, *, asks: bool) -> None:
         self.request = request
         self.host = host
+        self.asks = asks
         self.most = request.graphql.max_answer_mb * 1_000_000
         """Characters of one answer: this way keeps them all until it is over."""
         self.open = asyncio.Event()
@@ -56,7 +57,7 @@ class Room:
     def begin(self, data: dict[str, Any], properties: dict[str, Any] | None) -> dict[str, Any]:
         if self.task is not None:
             raise CallerError("One generateCopilotResponse in a request, not more.")
-        asked = read(converted(data), properties, self.request, self.host)
+        asked = read(converted(data), properties, self.request, self.host, asks=self.asks)
         board = Board(asked)
         story = Story(asked, board)
         self.task = asyncio.create_task(self.follow(board, story))

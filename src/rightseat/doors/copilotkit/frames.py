@@ -16,6 +16,8 @@ LISTS = {"TextMessageOutput": "content", "ActionExecutionMessageOutput": "argume
 MESSAGES = b'"path":["%b","messages",' % ROOT.encode()
 EVENTS = b'"path":["%b","metaEvents",' % ROOT.encode()
 RESPONSE = b'"path":["%b"]}' % ROOT.encode()
+UNTOLD = 1 << 60
+"""The number of all messages that the client does not ask for."""
 
 
 class Chunks(Series):
@@ -67,18 +69,19 @@ class Frames:
     # What the story tells.
 
     def message(self, kind: str, fields: dict[str, Any]) -> int:
+        shape = self.plan.messages.get(kind)
+        if shape is None:
+            return UNTOLD
         number = self.messages
         self.messages += 1
-        shape = self.plan.messages.get(kind)
-        if shape is not None:
-            self.kinds[number] = kind
-            streamed = LISTS.get(kind, "")
-            known = {**fields, "__typename": kind, streamed: []}
-            item = encode({name: known[name] for name in shape.fields})
-            self.entries.append(b'{"items":[%b],%b%d]}' % (item, MESSAGES, number))
-            if streamed in shape.fields:
-                path = b'],%b%d,"%b",' % (MESSAGES, number, streamed.encode())
-                self.chunks[number] = Chunks(path, sized=self.sized)
+        self.kinds[number] = kind
+        streamed = LISTS.get(kind, "")
+        known = {**fields, "__typename": kind, streamed: []}
+        item = encode({name: known[name] for name in shape.fields})
+        self.entries.append(b'{"items":[%b],%b%d]}' % (item, MESSAGES, number))
+        if streamed in shape.fields:
+            path = b'],%b%d,"%b",' % (MESSAGES, number, streamed.encode())
+            self.chunks[number] = Chunks(path, sized=self.sized)
         return number
 
     def chunk(self, number: int, text: str) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 
 def patched(state: Any, steps: list[dict[str, Any]]) -> Any:
-    """The state after the steps; the one given is not touched."""
-    made = {"": copy.deepcopy(state)}
+    """The state after the steps; the one given is not touched. Who has none begins with an empty one, as
+    clients do."""
+    made = {"": {} if state is None else copy.deepcopy(state)}
     for step in steps:
         try:
             apply(made, step)

@@ -26,6 +26,8 @@ MESSAGE_TYPES = (
     "AgentStateMessageOutput",
     "ImageMessageOutput",
 )
+STATE = "AgentStateMessageOutput"
+SPOKEN = ("TextMessageOutput", "ActionExecutionMessageOutput", "ResultMessageOutput")
 MESSAGE_STATUSES = ("PendingMessageStatus", "SuccessMessageStatus", "FailedMessageStatus")
 RESPONSE_STATUSES = ("PendingResponseStatus", "SuccessResponseStatus", "FailedResponseStatus")
 INTERRUPT = "LangGraphInterruptEvent"
@@ -86,13 +88,23 @@ def compiled(operation: OperationDefinitionNode) -> Plan:
     events = response.inside("metaEvents")
     return Plan(
         response.shape(RESPONSE_STATUSES),
-        {kind: Collected(kind, messages).shape(MESSAGE_STATUSES) for kind in MESSAGE_TYPES}
+        {kind: Collected(kind, messages).shape(MESSAGE_STATUSES) for kind in shown(messages)}
         if messages
         else {},
         Collected(INTERRUPT, events).shape(()).fields if events else None,
         names["data"],
         names.get("properties"),
     )
+
+
+def shown(messages: SelectionSetNode) -> tuple[str, ...]:
+    """The kinds of message that the client is told of. One before 1.3, which names all of its own, knows no
+    states, and breaks at what it does not know."""
+    fragments = (one for one in messages.selections if isinstance(one, InlineFragmentNode))
+    named = {one.type_condition.name.value for one in fragments if one.type_condition}
+    if STATE in named or not named.issuperset(SPOKEN):
+        return MESSAGE_TYPES
+    return tuple(kind for kind in MESSAGE_TYPES if kind != STATE)
 
 
 def only(selections: SelectionSetNode) -> FieldNode:

@@ -42,7 +42,10 @@ class Asked:
         return {call.id: call.name for message in self.turn.messages for call in message.calls}
 
 
-def read(data: Data, properties: dict[str, Any] | None, request: Request, host: Host) -> Asked:
+def read(
+    data: Data, properties: dict[str, Any] | None, request: Request, host: Host, *, asks: bool = True
+) -> Asked:
+    """`asks`: the client shows questions; to one that does not they are said in words."""
     messages = conversation(data.messages)
     session = data.agent_session
     # A remote agent's question may be a bare text, without room for an id: then it is the one that waits.
@@ -58,12 +61,13 @@ def read(data: Data, properties: dict[str, Any] | None, request: Request, host: 
     agent = name or next((known for known in host.responders if known == DEFAULT), None) or first(host)
     offered = tools(data.frontend.actions, remote=session is not None)
     spoken = any(message.role in ("system", "developer") for message in messages)
+    thread = data.thread_id or (session and session.thread_id) or str(uuid.uuid4())
     turn = Turn(
         messages=messages,
         assistant=agent,
         model=model,
         tools=offered,
-        tool_choice=choice(given, offered),
+        tool_choice=choice(given, offered, agent, host),
         plugins=pinned(request),
         settings=settings(given),
         # The client writes its context into its system message too; an agent makes its own.
@@ -72,10 +76,13 @@ def read(data: Data, properties: dict[str, Any] | None, request: Request, host: 
         else (),
         state=state(data, agent),
         answers=answers,
-        thread=data.thread_id or (session and session.thread_id) or str(uuid.uuid4()),
+        thread=thread,
+        # By which an answer in words finds its question.
+        conversation=None if asks else thread,
         owner=request.owner,
         headers=request.passed,
         shows_artifacts=False,
+        shows_interrupts=asks,
         base=request.base,
         topics=topics(data),
         forwarded=Forwarded(
@@ -133,14 +140,16 @@ def spec(action: Action, place: str) -> ToolSpec:
         ) from None
 
 
-def choice(given: Parameters, offered: tuple[ToolSpec, ...]) -> ToolChoice:
+def choice(given: Parameters, offered: tuple[ToolSpec, ...], agent: str, host: Host) -> ToolChoice:
     match given.tool_choice:
         case "none":
             return ToolChoice("none")
         case "required":
             return ToolChoice("required")
         case "function" if given.tool_choice_function_name:
-            if given.tool_choice_function_name not in {tool.name for tool in offered}:
+            known = given.tool_choice_function_name in {tool.name for tool in offered}
+            # Who answers may have tools of its own, and one of them may be meant.
+            if not known and host.bare(agent):
                 place = "data.forwardedParameters.toolChoiceFunctionName"
                 raise CallerError(f"{place}: there is no such action among those offered.", param=place)
             return ToolChoice("named", given.tool_choice_function_name)

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from rightseat.agui.standing import standing
 from rightseat.door import Host
 from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
 from rightseat.doors.copilotkit.read import decoded
 from rightseat.doors.copilotkit.story import encoded
 from rightseat.events import CallResult
-from rightseat.journal import Entry, Posted
+from rightseat.journal import Entry, Numbered, Posted
 from rightseat.turn import Owner
 
 encode = msgspec.json.Encoder().encode
@@ -21,12 +22,12 @@ UNSEEN = ("system", "developer")
 Said = dict[str, Any]
 
 
-async def entries(owner: Owner, thread: str, host: Host) -> list[Entry]:
+async def entries(owner: Owner, thread: str, host: Host) -> list[Numbered]:
     """All of a thread as it is now."""
-    found: list[Entry] = []
+    found: list[Numbered] = []
     after = 0
     while page := await host.threads.journal.read(owner, thread, after):
-        found += [entry for _, entry in page]
+        found += page
         after = page[-1][0]
     return found
 
@@ -37,8 +38,8 @@ async def recalled(owner: Owner, thread: str, agent: str, host: Host) -> dict[st
         return told_of(thread, remembered.state, [Posted(messages=remembered.messages)])
     about = await host.threads.journal.find(owner, thread)
     told = await entries(owner, thread, host) if about else []
-    mine = list(by(agent, told, about.assistant if about else ""))
-    return told_of(thread, state_of(mine), told if mine else [], exists=bool(mine))
+    mine = list(by(agent, [entry for _, entry in told], about.assistant if about else ""))
+    return told_of(thread, state_of(mine), standing(told) if mine else [], exists=bool(mine))
 
 
 def told_of(thread: str, state: Any, told: list[Entry], *, exists: bool = True) -> dict[str, Any]:

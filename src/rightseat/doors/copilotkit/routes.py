@@ -6,6 +6,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
+from rightseat.agui.write import refuse as refuse_events
 from rightseat.door import Door, Host, Request, Route, decode
 from rightseat.doors.copilotkit import agui, agui_threads, browser, resources
 from rightseat.doors.copilotkit.answer import CLIENT, answer
@@ -16,6 +17,7 @@ from rightseat.errors import CallerError, RightseatError
 from rightseat.pump import Reply
 
 PATH = "/copilotkit"
+EVENTS = "text/event-stream"
 BATCH = "Several requests in one body are not taken. Send them one by one."
 
 
@@ -40,7 +42,10 @@ def get(request: Request, host: Host) -> Reply:
 
 
 def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
-    return refuse_graphql(error) if CLIENT in headers else refuse(error)
+    if CLIENT in headers:
+        return refuse_graphql(error)
+    # Who asks for an agent's events shows its user the whole body, so it has no word for anyone else.
+    return refuse_events(error) if headers.get("accept") == EVENTS else refuse(error)
 
 
 door = Door(

@@ -6,7 +6,12 @@ import functools
 from typing import Any, Protocol
 
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema
-from graphql.type import GraphQLDeferDirective, GraphQLObjectType, GraphQLStreamDirective
+from graphql.type import (
+    GraphQLDeferDirective,
+    GraphQLInputObjectType,
+    GraphQLObjectType,
+    GraphQLStreamDirective,
+)
 
 from rightseat.door import Host, Request
 from rightseat.doors.copilotkit.failures import extensions
@@ -43,6 +48,12 @@ def schema() -> GraphQLSchema:
     return made
 
 
+def input_type() -> GraphQLInputObjectType:
+    found = schema().type_map["GenerateCopilotResponseInput"]
+    assert isinstance(found, GraphQLInputObjectType)
+    return found
+
+
 def resolve(kind: GraphQLObjectType | None, field: str, resolver: Any) -> None:
     assert kind is not None
     kind.fields[field].resolve = resolver
@@ -52,6 +63,8 @@ def generate(
     _: Any, info: GraphQLResolveInfo[Room], data: dict[str, Any], properties: dict[str, Any] | None = None
 ) -> Any:
     try:
+        if not isinstance(properties, dict | None):
+            raise CallerError("properties: expected an object.", param="properties")
         return info.context.begin(data, properties)
     except RightseatError as error:
         raise told(error) from error

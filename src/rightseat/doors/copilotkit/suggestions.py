@@ -15,6 +15,12 @@ CALL = "call_suggestions"
 TITLE = 40
 
 
+def wanted(turn: Turn) -> bool:
+    """Whether it is suggestions that a run is for: clients that know no route for them ask by a run, on a
+    thread of its own that nobody comes back to."""
+    return turn.tool_choice.mode == "named" and turn.tool_choice.name == TOOL
+
+
 def prepared(turn: Turn, host: Host) -> AsyncIterator[Event] | None:
     """The assistant's own questions, where nothing has been said yet; later the model makes better ones."""
     about = host.described(turn.assistant or "")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from graphql import GraphQLError, coerce_input_value
 from msgspec import Raw
 
 from rightseat.door import decode
 from rightseat.doors.copilotkit.plan import Plan
+from rightseat.doors.copilotkit.schema import input_type
 from rightseat.doors.copilotkit.wire import Data
 from rightseat.errors import CallerError
+
+T = TypeVar("T")
+LARGE = 256 * 1024
 
 
 def planned_input(plan: Plan, variables: Raw) -> tuple[Data, dict[str, Any] | None]:
@@ -20,16 +25,42 @@ def planned_input(plan: Plan, variables: Raw) -> tuple[Data, dict[str, Any] | No
     if raw is None:
         raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
     # An object, whatever is in it.
-    properties = loose(given[plan.properties]) if plan.properties in given else None
-    return decode(bytes(raw), Data), properties
+    properties = loose(given[plan.properties], "properties") if plan.properties in given else None
+    try:
+        return decode(bytes(raw), Data), properties
+    except CallerError:
+        if (data := coerced(raw)) is None:
+            raise
+        return converted(data), properties
+
+
+def coerced(raw: Raw) -> dict[str, Any] | None:
+    """As GraphQL reads it, which takes one value where a list is wanted; None where it refuses, too. What is
+    large is not read twice."""
+    if len(bytes(raw)) > LARGE:
+        return None
+    try:
+        found = coerce_input_value(decode(bytes(raw), dict[str, Any]), input_type())
+    except (CallerError, GraphQLError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def by_name(variables: Raw) -> dict[str, Raw]:
-    return {} if absent(variables) else decode(bytes(variables), dict[str, Raw])
+    return {} if absent(variables) else named(variables, "variables", dict[str, Raw])
 
 
-def loose(variables: Raw) -> dict[str, Any] | None:
-    return None if absent(variables) else decode(bytes(variables), dict[str, Any])
+def loose(variables: Raw, place: str = "variables") -> dict[str, Any] | None:
+    return None if absent(variables) else named(variables, place, dict[str, Any])
+
+
+def named(raw: Raw, place: str, kind: type[T]) -> T:
+    """They may have come in an address: what is wrong is not the body."""
+    try:
+        return decode(bytes(raw), kind)
+    except CallerError as error:
+        problem = error.message.removeprefix("The body is ")
+        raise CallerError(f"{place}: {problem}", param=place) from None
 
 
 def absent(raw: Raw) -> bool:

@@ -15,8 +15,14 @@ INFO = ("origin", "widget_id", "name", "description")
 
 def citations(sources: Iterable[Source]) -> list[dict[str, Any]]:
     """One for each source, however often it was asked for the same."""
-    found = [web(source.url) if source.url else widget(source) for source in sources]
-    return list({citation["id"]: citation for citation in found}.values())
+    found = map(citation, sources)
+    return list({one["id"]: one for one in found}.values())
+
+
+def citation(source: Source) -> dict[str, Any]:
+    if source.given is not None:
+        return foreign(source.given)
+    return web(source.url) if source.url else widget(source)
 
 
 def web(url: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.doors.openbb.wire import Query, Skill, State, listed, table, text
+from rightseat.doors.openbb.wire import Query, Skill, State, listed, table, text, written
 
 MAX_URLS = 4
 MAX_ADDED = 64
@@ -21,13 +21,14 @@ class Added(Struct, frozen=True):
 
     label: str
     raw: Any
-    name: str = ""
+    facts: dict[str, str]
+    """Its name, and what else is said of it."""
 
 
 def added(query: Query) -> list[Added]:
     given = query.context
     if isinstance(given, str):
-        return [Added("Added by the user", given)] if given.strip() else []
+        return [one({"data": given})] if given.strip() else []
     several = [given] if isinstance(given, dict) else listed(given)
     return [one(table(item) or {"data": item}) for item in several[:MAX_ADDED] if item]
 
@@ -36,21 +37,21 @@ def one(item: dict[str, Any]) -> Added:
     """An artifact of ours comes back in the same shape as a widget."""
     name = text(item.get("name")) or "Added by the user"
     about = text(item.get("description"))
-    facts = [about] if about and about != name else []
     metadata = table(item.get("metadata"))
-    facts += [
-        f"{key}: {moment(key, value)}" for key, value in metadata.items() if value not in (None, "", [], {})
-    ]
-    label = f"{name} ({'; '.join(facts)})" if facts else name
+    facts = {key: moment(key, value) for key, value in metadata.items() if value not in (None, "", [], {})}
+    told = [about] if about and about != name else []
+    told += [f"{key}: {value}" for key, value in facts.items()]
+    label = f"{name} ({'; '.join(told)})" if told else name
+    facts |= {"name": name} | ({"description": about} if about else {})
     data = item.get("data")
-    return Added(label[:MAX_LABEL], item.get("content") if data is None else data, name)
+    return Added(label[:MAX_LABEL], item.get("content") if data is None else data, facts)
 
 
-def moment(key: str, value: Any) -> Any:
+def moment(key: str, value: Any) -> str:
     """Milliseconds as a time that a model can read."""
     if key == "lastUpdated" and isinstance(value, int | float) and 1e11 < value < 1e13:
         return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
-    return value
+    return value if isinstance(value, str) else written(value)
 
 
 def carried(query: Query, before: State | None) -> State:

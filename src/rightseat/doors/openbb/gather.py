@@ -8,12 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.doors.openbb import results
+from rightseat.doors.openbb.bearing import bears
+from rightseat.doors.openbb.context import Added
 from rightseat.doors.openbb.messages import Batch, Item, Said
 from rightseat.doors.openbb.read import Asked, Source, last_said
 from rightseat.doors.openbb.results import Told
-from rightseat.doors.openbb.widgets import Offer
+from rightseat.doors.openbb.widgets import EXECUTE, Offer
 from rightseat.doors.openbb.wire import table, written
-from rightseat.history import estimate
+from rightseat.history import estimate, fitted, least
 from rightseat.messages import Call, File, Image, Message, Text, said
 from rightseat.outbound import Outbound
 from rightseat.turn import Context, Turn
@@ -22,16 +24,19 @@ from rightseat.turn import Context, Turn
 class Budget:
     """What is left for the data that is still to be read, shared out fairly."""
 
-    def __init__(self, tokens: int, parts: int) -> None:
+    def __init__(self, tokens: int, parts: int, *, dense: bool) -> None:
         self.tokens = tokens
         self.parts = parts
+        self.dense = dense
 
     def share(self) -> int:
         return max(self.tokens // max(self.parts, 1), results.LEAST)
 
-    def spend(self, told: str) -> None:
-        self.tokens -= estimate(told)
+    async def read(self, raw: Any, outbound: Outbound, *, images: bool) -> Told:
+        told = await results.told(raw, self.share(), outbound, images=images, dense=self.dense)
+        self.tokens -= results.weight(told.text, dense=self.dense)
         self.parts -= 1
+        return told
 
 
 async def finished(asked: Asked, outbound: Outbound) -> Turn:
@@ -40,37 +45,78 @@ async def finished(asked: Asked, outbound: Outbound) -> Turn:
     context = [Context(label, value[: asked.budget * 2]) for label, value in asked.around]
     left = asked.budget - sum(estimate(one.value) for one in context)
     current = count(asked.current)
-    budget = Budget(left, current + len(asked.added) + len(asked.state.urls))
+    budget = Budget(left, current + len(asked.added) + len(asked.state.urls), dense=asked.small)
     # Newer words matter more.
-    earlier = Budget(asked.budget // 2, count(asked.items) - current)
-    pictures: list[Image] = []
-    pages: list[Message] = []
-    for one in asked.added:
-        told = await results.told(one.raw, budget.share(), outbound, images=asked.sees)
-        budget.spend(told.text)
-        pictures += told.images
-        asked.files += told.files
-        context.append(Context(one.label, told.text))
-    for url in asked.state.urls:
-        told = await results.told({"url": url}, budget.share(), outbound, images=asked.sees)
-        budget.spend(told.text)
-        pictures += told.images
-        pages.append(said("user", f"The page {url} says:\n{told.text}"))
-        if not told.failed:
-            asked.sources.append(Source(url=url))
-    messages: list[Message] = []
+    earlier = Budget(asked.budget // 2, count(asked.items) - current, dense=asked.small)
+    given = [(one, await taken(one.raw, one.facts["name"], budget, asked, outbound)) for one in asked.added]
+    opened = [await opened_page(url, budget, asked, outbound) for url in asked.state.urls]
     edge = last_said(asked.items)
+    handed = [(one, told) for one, told in given if meant(asked, one, told)]
+    context += [Context(one.label, told.text) for one, told in given if (one, told) not in handed]
+    messages: list[Message] = []
     for place, item in enumerate(asked.items):
         if place == edge:
             # Before the question, and not among the instructions: a stranger wrote it.
-            messages += pages
+            messages += [said("user", f"The page {url} says:\n{told.text}") for url, told in opened]
         if isinstance(item, Said):
             messages.append(said(item.role, item.text))
         else:
             fresh = place > edge
             messages += await answered(item, budget if fresh else earlier, asked if fresh else None, outbound)
+        if place == edge:
+            messages += as_results(asked.handed, handed)
+    pictures = [image for _, told in (*given, *opened) for image in told.images]
     attached = [*pictures, *(asked.files if asked.equipped else ())]
-    return replace(asked.turn, messages=tuple(shown(messages, attached)), context=tuple(context))
+    told = recent(messages, context, asked)
+    return replace(asked.turn, messages=tuple(shown(told, attached)), context=tuple(context))
+
+
+def recent(messages: list[Message], context: Sequence[Context], asked: Asked) -> list[Message]:
+    """Without the oldest turns, as far as they do not fit: nobody can shorten a chat in the workspace."""
+    if asked.room is None:
+        return messages
+    texts = [one.value for one in context] + [message.text for message in messages if message.role == "tool"]
+    marks = sum(results.weight(text, dense=asked.small) - estimate(text) for text in texts)
+    left = asked.room * 3 // 4 - marks - sum(estimate(one.description + one.value) for one in context)
+    tools = asked.turn.tools
+    return fitted(messages, tools, max(left, least(messages, tools)))[0]
+
+
+async def taken(raw: Any, name: str, budget: Budget, asked: Asked, outbound: Outbound) -> Told:
+    """Something that was added, read within its share. What cannot be is said to the person too."""
+    told = await budget.read(raw, outbound, images=asked.sees)
+    asked.files += told.files
+    if told.failed and asked.slow:
+        asked.unread.append(f"{name[:200]} could not be read")
+    return told
+
+
+async def opened_page(url: str, budget: Budget, asked: Asked, outbound: Outbound) -> tuple[str, Told]:
+    told = await taken({"url": url}, url, budget, asked, outbound)
+    if not told.failed:
+        asked.sources.append(Source(url=url))
+    return url, told
+
+
+def meant(asked: Asked, one: Added, told: Told) -> bool:
+    """Whether something that was added is to be handed to the model instead of told."""
+    place = last_said(asked.items)
+    question = asked.items[place] if place >= 0 else None
+    if not asked.handed or not isinstance(question, Said):
+        return False
+    widgets = [
+        f"{offer.spec.description} {written(offer.spec.parameters)}" for offer in asked.offers.values()
+    ]
+    return bears(question.text, f"{one.label} {told.text}", widgets)
+
+
+def as_results(name: str, handed: Sequence[tuple[Added, Told]]) -> list[Message]:
+    """What was added as if the model had asked for it: one call for each, and its result."""
+    calls = [Call(f"added_{place}", name, written(one.facts)) for place, (one, _) in enumerate(handed)]
+    results = [
+        said("tool", told.text, call_id=call.id) for call, (_, told) in zip(calls, handed, strict=True)
+    ]
+    return [Message("assistant", (), tuple(calls)), *results] if calls else []
 
 
 def count(items: Iterable[Item]) -> int:
@@ -87,8 +133,7 @@ async def answered(batch: Batch, budget: Budget, asked: Asked | None, outbound: 
         for due, made, raw in zip(trip.calls, trip.made, trip.results, strict=True):
             # Pictures of the present turn only: each costs as much as a page of text.
             images = asked is not None and asked.sees
-            told = await results.told(raw, budget.share(), outbound, images=images)
-            budget.spend(told.text)
+            told = await budget.read(raw, outbound, images=images)
             if asked is not None:
                 note(asked, made.offer, made.source, told)
                 asked.files += told.files
@@ -100,8 +145,12 @@ async def answered(batch: Batch, budget: Budget, asked: Asked | None, outbound: 
 
 
 def note(asked: Asked, offer: Offer | None, source: dict[str, Any], told: Told) -> None:
-    if offer is not None and told.citable and not told.failed:
-        asked.sources.append(Source(offer=offer, arguments=table(source.get("input_args"))))
+    if told.failed or not told.citable:
+        return
+    if offer is not None:
+        given = source.get("parameters" if offer.function == EXECUTE else "input_args")
+        asked.sources.append(Source(offer=offer, arguments=table(given)))
+    asked.sources += [Source(given=one) for one in told.sources]
 
 
 def with_pictures(messages: list[Message], pictures: list[Image]) -> list[Message]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ from rightseat.door import NAME, Described, Host, Request, decode, pinned
 from rightseat.doors.openbb.context import Added, added, carried, surroundings
 from rightseat.doors.openbb.messages import Batch, Item, Said, artifact_names, conversation
 from rightseat.doors.openbb.results import pieces
-from rightseat.doors.openbb.widgets import Offer, old
+from rightseat.doors.openbb.widgets import Offer, old, unique
 from rightseat.doors.openbb.wire import TODAY, Due, Query, State, listed, table, text
 from rightseat.doors.openbb.workspace import offers, size
 from rightseat.errors import CallerError, NotFound
@@ -21,6 +22,8 @@ EMPTY = "messages list cannot be empty."
 DATA_TOKENS = 20_000
 LEAST_TOKENS = 200
 MAX_TRIPS = 16
+SMALL = 8192
+"""Tokens of context. A model with as few is a small one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,8 @@ class Source:
     offer: Offer | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
     url: str = ""
-    more: tuple[dict[str, Any], ...] = ()
+    given: dict[str, Any] | None = None
+    """A citation that came with the data."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,12 +59,23 @@ class Asked:
     trace: str
     names: set[str]
     """Of artifacts that the chat has already."""
+    room: int | None = None
+    """Tokens that the model takes, where that is known."""
+    handed: str = ""
+    """The call as whose results a small model is handed what was added; elsewhere it is an instruction."""
     sees: bool = False
     """The model takes images: they are shown to it, not described."""
     equipped: bool = False
     """Files go to tools too."""
     sources: list[Source] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """What could not be read, each in a sentence for the person."""
+
+    @property
+    def small(self) -> bool:
+        """The model is one that has little room."""
+        return small(self.room)
 
     @property
     def slow(self) -> int:
@@ -82,7 +97,7 @@ def read(request: Request, host: Host) -> Asked:
     if not query.messages:
         raise CallerError(EMPTY, param="messages")
     about = described(host, name)
-    context = about.context if about else None
+    context = about.room if about else None
     found = offers(query, about.server if about else (), None if context is None else context // 3)
     items = conversation(query.messages, found)
     items += silence(query.messages, about)
@@ -90,8 +105,7 @@ def read(request: Request, host: Host) -> Asked:
     trips = [trip for batch in batches for trip in batch.trips]
     before = next((trip.state for trip in reversed(trips) if trip.state), None)
     state = carried(query, before)
-    trace = request.headers.get("x-trace-id", "")
-    trace = trace if NAME.fullmatch(trace) else ""
+    trace = chat_of(request)
     today = not old(query) and (bool(trace) or modern(query))
     waiting = latest.later if items and isinstance(latest := items[-1], Batch) else ()
     return Asked(
@@ -117,14 +131,21 @@ def read(request: Request, host: Host) -> Asked:
         state=state,
         seen={made.digest for trip in trips for made in trip.made} | set(before.seen if before else ()),
         due=tuple(due for due in waiting if due.name in found),
-        budget=room(context, found, items),
+        budget=room(context, found, items, most=None if about and about.context else DATA_TOKENS),
         old=old(query),
         today=today,
         trace=trace,
         names=artifact_names(query.messages) | context_names(query),
+        room=context,
+        handed=handed(found, about.server if about else ()) if small(context) and found else "",
         sees=bool(about and about.sees),
         equipped=bool(about and about.equipped),
     )
+
+
+def chat_of(request: Request) -> str:
+    trace = request.headers.get("x-trace-id", "")
+    return trace if NAME.fullmatch(trace) else ""
 
 
 def named(request: Request, host: Host) -> str | None:
@@ -160,18 +181,31 @@ def context_names(query: Query) -> set[str]:
     return {text(table(item).get("name")) for item in listed(query.context)} - {""}
 
 
+def small(context: int | None) -> bool:
+    return context is not None and context <= SMALL
+
+
+def handed(found: dict[str, Offer], server: Container[str]) -> str:
+    """A small model that is offered widgets calls for one, whatever the instructions hold already: of our
+    embedded one's ten answers ten were calls. What it seems to have called for, it reads. Larger ones know
+    better, and some vendors refuse calls that their model did not make. See bearing.py."""
+    return unique("get_added_data", found, server)
+
+
 def last_said(items: list[Item]) -> int:
     """Where a person spoke last; -1 where nobody did."""
     places = (n for n, item in enumerate(items) if isinstance(item, Said) and item.role == "user")
     return max(places, default=-1)
 
 
-def room(context: int | None, found: dict[str, Offer], items: list[Item]) -> int:
-    """Tokens for data: what the model's context has left beside the answer, the tools and the question."""
+def room(context: int | None, found: dict[str, Offer], items: list[Item], *, most: int | None) -> int:
+    """Tokens for data: what the model's context has left beside the answer, the tools and the question; not
+    more than `most`, for somebody pays for it."""
     if context is None:
         return DATA_TOKENS
     tools = sum(size(offer.spec) for offer in found.values())
     last = last_said(items)
     question = items[last] if last >= 0 else None
     asked = estimate(question.text) if isinstance(question, Said) else 0
-    return max((context * 3 // 4 - tools - asked) * 2 // 3, LEAST_TOKENS)
+    left = max((context * 3 // 4 - tools - asked) * 2 // 3, LEAST_TOKENS)
+    return left if most is None else min(left, most)

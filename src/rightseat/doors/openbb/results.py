@@ -7,6 +7,7 @@ wrong with one is said in its place; it is never the end of the turn.
 from __future__ import annotations
 
 import mimetypes
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat import documents
-from rightseat.doors.openbb.wire import table, text, written
+from rightseat.doors.openbb.wire import listed, table, text, written
 from rightseat.errors import RightseatError
 from rightseat.history import estimate
 from rightseat.messages import File, Image
@@ -25,6 +26,8 @@ from rightseat.tools import failure
 PLAIN = (None, "json", "txt", "md")
 FILES = ("pdf", "jpg", "jpeg", "png", "xlsx", "xls", "docx")
 WRAPPED = {"items", "content", "url", "file_reference"}
+MARKS = re.compile(r"[!-@\[-`{-~]")
+"""Digits and punctuation. Four letters are a token to any model; four of these are four to a small one."""
 MAX_PIECES = 32
 MAX_BYTES = 10 << 20
 SECONDS = 15.0
@@ -52,6 +55,8 @@ class Told(Struct, frozen=True):
     images: tuple[Image, ...] = ()
     files: tuple[File, ...] = ()
     """As they came, for tools."""
+    sources: tuple[dict[str, Any], ...] = ()
+    """Citations that came along with the data."""
 
 
 def pieces(raw: Any) -> list[Piece] | Told:
@@ -91,7 +96,8 @@ def _pieces(raw: Any) -> Iterator[Piece]:
                 yield from _pieces(item)
         case {"url": str(url), **more} | {"file_reference": str(url), **more} if "content" not in more:
             # A reference that is no address is the id of a file that only the client has.
-            yield piece("", more, url=url if "://" in url else "")
+            found = piece("", more, url=url if "://" in url else "")
+            yield found if found.url or found.name else msgspec.structs.replace(found, name="The file")
         case {"content": content, **more}:
             yield piece(content if isinstance(content, str) else written(content), more)
         case list() if raw and all(isinstance(item, dict) and WRAPPED & {*item} for item in raw):
@@ -110,15 +116,18 @@ def piece(data: str, more: Mapping[Any, Any], url: str = "") -> Piece:
     return Piece(data, url, kind, name, citable=more.get("citable") is not False)
 
 
-async def told(raw: Any, budget: int, outbound: Outbound, *, images: bool = False) -> Told:
+async def told(
+    raw: Any, budget: int, outbound: Outbound, *, images: bool = False, dense: bool = False
+) -> Told:
+    """`dense`: for a model that takes a token for each digit and mark."""
     found = pieces(raw)
     if isinstance(found, Told):
         return found
     parts: list[Told] = []
     for number, one in enumerate(found):
         share = max(budget // (len(found) - number), LEAST)
-        part = await read(one, share, outbound, images=images)
-        budget -= estimate(part.text)
+        part = await read(one, share, outbound, images=images, dense=dense)
+        budget -= weight(part.text, dense=dense)
         parts.append(part)
     whole = "\n\n".join(part.text for part in parts if part.text)
     return Told(
@@ -127,10 +136,21 @@ async def told(raw: Any, budget: int, outbound: Outbound, *, images: bool = Fals
         citable=any(part.citable for part in parts),
         images=tuple(image for part in parts for image in part.images),
         files=tuple(file for part in parts for file in part.files),
+        sources=tuple(own_sources(raw)),
     )
 
 
-async def read(one: Piece, budget: int, outbound: Outbound, *, images: bool) -> Told:
+def own_sources(raw: Any) -> Iterator[dict[str, Any]]:
+    for result in raw if isinstance(raw, list) else [raw]:
+        yield from filter(None, map(table, listed(table(result).get("extra_citations"))[:MAX_PIECES]))
+
+
+def weight(text: str, *, dense: bool) -> int:
+    marks = len(MARKS.findall(text)) if dense else 0
+    return estimate(text) + marks * 3 // 4
+
+
+async def read(one: Piece, budget: int, outbound: Outbound, *, images: bool, dense: bool) -> Told:
     """A piece as text within the budget."""
     data: bytes | str = one.data
     kind, name = one.kind, one.name
@@ -148,6 +168,9 @@ async def read(one: Piece, budget: int, outbound: Outbound, *, images: bool) -> 
         said = f"({name} is empty, or only the workspace has it.)" if name else ""
         return Told(said, failed=True, citable=False)
     told = await document(data, kind, name, budget, citable=one.citable, images=images)
+    if (taken := weight(told.text, dense=dense)) > max(budget, LEAST) and dense:
+        less = max(budget * budget // taken, LEAST)
+        told = await document(data, kind, name, less, citable=one.citable, images=images)
     return msgspec.structs.replace(told, files=(attachment(data, kind, name),)) if kind in FILES else told
 
 

@@ -16,8 +16,14 @@ from rightseat.pump import Reply
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
-# Besides pages on this machine, which may call anyway.
-ORIGINS = ("https://pro.openbb.co", "https://pro.openbb.dev")
+# A page on this machine may call anyway, but these do so with credentials.
+ORIGINS = (
+    "https://pro.openbb.co",
+    "https://pro.openbb.dev",
+    "http://localhost",
+    "http://localhost:1420",
+    "http://localhost:5050",
+)
 
 
 def query(request: Request, host: Host) -> Reply:

@@ -9,8 +9,10 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from rightseat.doors.openbb.identity import derived
 from rightseat.doors.openbb.wire import Query, listed, table, text, written
 from rightseat.errors import CallerError
 from rightseat.prompt import ToolSpec
@@ -24,6 +26,7 @@ LISTS = (GET_WIDGET, GET_EXTRA)
 MAX_OPTIONS = 100
 MAX_TEXT = 600
 TYPES = {"number": "number", "integer": "integer", "boolean": "boolean"}
+TYPED: dict[str, Any] = {"number": int | float, "integer": int, "boolean": bool}
 FITS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
@@ -31,6 +34,9 @@ FITS: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 PLAIN: dict[str, Any] = {"type": "object", "properties": {}}
+SET = ("current_value", "default_value", "executed_value")
+UNSET = (None, "<<UNDEFINED>>")
+"""No value, as the client says it and as OpenBB's own library writes it down."""
 Key = tuple[str, ...]
 
 
@@ -92,14 +98,14 @@ def widget(item: dict[str, Any], function: str) -> Offer | None:
     uuid, origin, id = (text(item.get(field)) for field in ("uuid", "origin", "widget_id"))
     if not (origin and id):
         return None
-    name = text(item.get("name"))
+    name, uuid = text(item.get("name")), uuid or derived(origin, id)
     properties: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for given in listed(item.get("params")):
         param = table(given)
         if not (key := text(param.get("name"))):
             continue
-        value = next((v for f in ("current_value", "default_value") if (v := param.get(f)) is not None), None)
+        value = next((v for field in SET if (v := param.get(field)) not in UNSET), None)
         properties[key] = parameter(param, value)
         if value is not None:
             values[key] = value
@@ -108,8 +114,8 @@ def widget(item: dict[str, Any], function: str) -> Offer | None:
             slug(name) or slug(id) or "widget", described(item), sound({**PLAIN, "properties": properties})
         ),
         function=function,
-        keys=(((uuid,), (origin, id)) if uuid else ((origin, id),)),
-        target=({"widget_uuid": uuid} if uuid else {}) | {"origin": origin, "id": id},
+        keys=((uuid,), (origin, id)),
+        target={"widget_uuid": uuid, "origin": origin, "id": id},
         values=values,
         title=name,
         description=text(item.get("description")),
@@ -119,22 +125,39 @@ def widget(item: dict[str, Any], function: str) -> Offer | None:
 def parameter(param: dict[str, Any], value: Any) -> dict[str, Any]:
     """A widget's parameter as JSON Schema, with what it is set to now as its default."""
     kind = TYPES.get(text(param.get("type")), "string")
-    one: dict[str, Any] = {"type": kind}
+    several = param.get("multi_select") is True
     choices = [choice for option in listed(param.get("options")) if (choice := chosen(option)) is not None]
+    now = present(value, kind, choices, several=several)
+    one: dict[str, Any] = {"type": kind}
     if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
-        allowed = distinct([*choices, *([value] if fits(value, kind) else ())])
+        allowed = distinct([*choices, *now])
         one = {"enum": allowed} | ({"type": kind} if all(fits(choice, kind) for choice in allowed) else {})
-    made: dict[str, Any] = {"type": "array", "items": one} if param.get("multi_select") is True else one
+    made: dict[str, Any] = {"type": "array", "items": one} if several else one
     about = text(param.get("description"))
     if param.get("type") == "date":
         about = f"{about} (a date, YYYY-MM-DD)".strip()
     if about:
         made = {**made, "description": about[:MAX_TEXT]}
-    if value is None or isinstance(value, dict):
-        return made
-    if made.get("type") == "array":
-        return {**made, "default": value if isinstance(value, list) else [value]}
-    return {**made, "default": value} if fits(value, kind) else made
+    return {**made, "default": now if several else now[0]} if now else made
+
+
+def present(value: Any, kind: str, choices: list[Any], *, several: bool) -> list[Any]:
+    """What it is set to now, one or several of its kind; nothing where that cannot be said in its kind."""
+    given = value if isinstance(value, list) else [value]
+    if several and isinstance(value, str) and value not in choices:
+        given = [part.strip() for part in value.split(",") if part.strip()]
+    found = [one if one in choices else typed(one, kind) for one in given]
+    return found if all(fits(one, kind) or one in choices for one in found) else []
+
+
+def typed(value: Any, kind: str) -> Any:
+    """The client keeps some numbers and switches as text."""
+    if kind == "string" or not isinstance(value, str):
+        return value
+    try:
+        return msgspec.convert(value, TYPED[kind], strict=False)
+    except msgspec.ValidationError:
+        return value
 
 
 def chosen(option: Any) -> Any:

@@ -78,6 +78,8 @@ async def stream(asked: Asked, host: Host) -> Reply:
         return
     async with web() as outbound:
         turn = await finished(asked, outbound)
+    for piece in frames.unread():
+        yield piece
     # One generator and not two, here as in the engine: every token would pay for the second.
     async with closing(host.run(turn)) as events:
         async for event in events:
@@ -111,6 +113,11 @@ class Frames:
             yield from self.call(list(self.asked.due), again=True)
         elif count := self.asked.slow:
             yield from self.status(f"Reading {count} file{'s' if count > 1 else ''}")
+
+    def unread(self) -> Iterator[bytes]:
+        """After `begin`, which has said that something is read."""
+        for sentence in self.asked.unread:
+            yield from self.status(sentence, "WARNING")
 
     def write(self, event: Event) -> Iterator[bytes]:
         match event:

@@ -30,8 +30,10 @@ class Local(Llama):
         embedder: Embedder | None = None,
         address: str | None = None,
         weights: Path | None = None,
+        context: int | None = None,
     ) -> None:
         super().__init__(name, server, known, manner=manner)
+        self.context = context
         self.address = address
         self.weights = weights
         self._embedder = embedder

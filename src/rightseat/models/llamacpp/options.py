@@ -128,6 +128,7 @@ def local(name: str, options: Mapping[str, Any]) -> Local:
         manner=replace(known.manner, adapter=adapted, precache=tuple(map(_text, known.precache))),
         embedder=_embedder(launch, known, rules),
         weights=path,
+        context=known.context,
     )
 
 

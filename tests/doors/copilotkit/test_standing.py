@@ -1,0 +1,109 @@
+"""However often a page goes back and on, what stands of its thread is what the page shows."""
+
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.agui.standing import standing
+from rightseat.doors.copilotkit.agui_messages import messages_of
+from rightseat.events import (
+    CallEnd,
+    CallResult,
+    CallStart,
+    Event,
+    Interrupt,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.journal import Entry, ends, posted
+from rightseat.messages import Call, Message, said
+from rightseat.turn import Turn
+
+# What is said in a run: t is a text, r are thoughts, c is a call with its result, q a question at the end.
+RUNS = st.sampled_from(["t", "rt", "ct", "rtct", "tcct", "c", "tq", "", "crt"])
+# Where the page goes back to, from its end on, whether it then says something new, edits, or asks again.
+STEP = st.tuples(RUNS, st.integers(0, 6), st.sampled_from(["say", "edit", "again"]), st.booleans())
+
+
+class Page:
+    def __init__(self) -> None:
+        self.shown: list[Message] = []
+        self.log: list[Entry] = []
+        self.ids = count(1)
+
+    def run(self, kinds: str, failed: bool) -> None:
+        said_ = posted(Turn(messages=tuple(self.shown)), new=not self.log)
+        if said_.messages:
+            self.log.append(said_)
+        self.log.append(RunStarted("t", f"r{next(self.ids)}"))
+        for kind in kinds:
+            self.log += self.answer(kind, f"{kind}{next(self.ids)}")
+        self.log.append(RunFailed("stopped", "x") if failed else RunFinished("stop"))
+
+    def answer(self, kind: str, id: str) -> list[Event]:
+        match kind:
+            case "t":
+                self.shown.append(said("assistant", id, id=id))
+                return [TextStart(id), TextDelta(id, id[:1]), TextDelta(id, id[1:]), TextEnd(id)]
+            case "r":
+                return [ReasoningStart(id), ReasoningEnd(id)]
+            case "q":
+                return [Interrupt(id, "ask", "?", {})]
+            case _:
+                call = f"call-{id}"
+                self.shown.append(Message("assistant", calls=(Call(call, "f", ""),), id=id))
+                self.shown.append(said("tool", id, call_id=call, id=f"result-{call}"))
+                return [CallStart(call, "f", id), CallEnd(call), CallResult(call, id)]
+
+    def back(self, far: int, how: str) -> None:
+        """To a question: a page never goes on behind half of an answer."""
+        asked = [n for n, message in enumerate(self.shown) if message.role == "user"]
+        if how == "say" or not asked:
+            self.shown.append(said("user", "new", id=f"u{next(self.ids)}"))
+            return
+        place = asked[max(len(asked) - 1 - far, 0)]
+        before = self.shown[place]
+        words = before.text if how == "again" else f"{before.text} edited"
+        self.shown = [*self.shown[:place], said("user", words, id=before.id)]
+
+    def seen(self) -> list[tuple[str, str]]:
+        return [(message.id or "", message.text) for message in self.shown]
+
+
+@given(st.lists(STEP, min_size=1, max_size=8))
+def test_what_stands_is_what_the_page_shows(steps: list[tuple[str, int, str, bool]]) -> None:
+    page = Page()
+    for kinds, far, how, failed in steps:
+        page.back(far, how)
+        page.run(kinds, failed)
+        left = standing(list(enumerate(page.log, 1)))
+        assert [(one["id"], one.get("content", "")) for one in messages_of(left)] == page.seen()
+        # What is left is whole runs, one after the other.
+        frame = [
+            isinstance(entry, RunStarted) for entry in left if isinstance(entry, RunStarted) or ends(entry)
+        ]
+        assert frame == [True, False] * (len(frame) // 2)
+
+
+def test_a_thread_that_was_never_cut_is_left_as_it_is() -> None:
+    page = Page()
+    for kinds in ("rtct", "t", "tq"):
+        page.back(0, "say")
+        page.run(kinds, False)
+    assert standing(list(enumerate(page.log, 1))) == page.log
+
+
+def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
+    page = Page()
+    page.back(0, "say")
+    page.run("tq", False)
+    page.back(0, "again")
+    page.run("t", False)
+    assert not [entry for entry in standing(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)]
