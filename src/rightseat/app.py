@@ -189,7 +189,9 @@ class Table:
 
     def at(self, path: str) -> list[Found]:
         """The routes of a path, whatever their methods, with the path's parameters."""
-        alike = chain.from_iterable(self.open.get(first, ()) for first in {*path.split("/")[1:2], ""})
+        alike = chain.from_iterable(
+            self.open.get(first, ()) for first in dict.fromkeys((*path.split("/")[1:2], ""))
+        )
         searched = ((door, route, pattern.fullmatch(path)) for door, route, pattern in alike)
         here = [(door, route, found.groupdict()) for door, route, found in searched if found]
         return self.fixed.get(path, []) + here

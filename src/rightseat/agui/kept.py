@@ -50,9 +50,11 @@ def last_seen(request: Request) -> Place | None:
 class Script:
     """A thread's frames, run after run."""
 
-    def __init__(self, thread: str, knows_outcomes: bool = True) -> None:
+    def __init__(self, thread: str, knows_outcomes: bool = True, skip: int = 0) -> None:
         self.thread = thread
         self.knows_outcomes = knows_outcomes
+        self.skip = skip
+        """How many frames of the first entry the client has seen."""
         self.frames = Frames(thread, "", knows_outcomes)
         self.posted: Posted | None = None
         self.state: Any = None
@@ -108,7 +110,11 @@ class Script:
 
     def begin(self) -> Iterator[bytes]:
         for number, entry in self.prologue.entries:
-            yield from self.take(number, entry)
+            yield from self.told(number, entry)
+
+    def told(self, number: int, entry: Entry) -> list[bytes]:
+        skip, self.skip = self.skip, 0
+        return self.take(number, entry)[skip:]
 
     def past(self) -> list[bytes]:
         """A failure that another run followed."""
@@ -136,9 +142,8 @@ class Script:
         self.failed = None
 
 
-async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
-    """Entries as a reply; of the first one `skip` frames are left out. All of it is one generator, because
-    every token would pay for a second."""
+async def play(opening: Opening, script: Script) -> Reply:
+    """Entries as a reply. All of it is one generator, because every token would pay for a second."""
     try:
         items = await opening()
     except Conflict as error:
@@ -151,7 +156,7 @@ async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
 
     def taken(item: Numbered) -> bool:
         number, entry = item
-        return type(entry) is TextDelta and not skip and script.heard(feed, number, entry)
+        return type(entry) is TextDelta and not script.skip and script.heard(feed, number, entry)
 
     if isinstance(items, Offered):
         items.taken = taken
@@ -160,12 +165,11 @@ async def play(opening: Opening, script: Script, skip: int = 0) -> Reply:
         for piece in script.begin():
             yield piece
         async for number, entry in items:
-            if type(entry) is TextDelta and not skip:
+            if type(entry) is TextDelta and not script.skip:
                 yield script.text(number, entry)
                 continue
-            for piece in script.take(number, entry)[skip:]:
+            for piece in script.told(number, entry):
                 yield piece
-            skip = 0
         for piece in script.end():
             yield piece
 
@@ -203,13 +207,15 @@ def connect(
     """The thread from where the client was, then the run that is under way. Who comes for the first time is
     told what stands of it, or with `whole` all that was said."""
     place = seen or Place()
-    script = Script(thread, knows_outcomes)
+    script = Script(thread, knows_outcomes, place.frames)
 
     async def followed() -> AsyncIterator[Numbered]:
         if place.number:
             script.recall(await threads.earlier(owner, thread, place.number))
-        elif seen is None and not whole:
-            script.prologue = await prologue(threads.journal, owner, thread)
-        return threads.follow(owner, thread, place.number or script.prologue.last)
+        if not whole:
+            # Who was cut off while it was told what stands is told the rest of that.
+            given = (place.number, place.frames)
+            script.prologue = await prologue(threads.journal, owner, thread, *given)
+        return threads.follow(owner, thread, max(place.number, script.prologue.last))
 
-    return play(followed, script, place.frames)
+    return play(followed, script)

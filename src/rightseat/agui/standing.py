@@ -48,6 +48,9 @@ class Outline:
         self.cuts: list[Cut] = []
         self.places: list[tuple[int, int]] = []
         self.known: dict[str, int] = {}
+        self.results: set[int] = set()
+        self.begun = 0
+        """How many there were before this run. An agent may name its messages alike in every run."""
         self.thought = 0
         """Where the thoughts before the next message began."""
 
@@ -55,6 +58,7 @@ class Outline:
         match entry:
             case Posted(messages):
                 self.cut(number, entry)
+                self.begun = 0
                 for place, message in enumerate(messages):
                     if message.role not in ASIDE:
                         self.add(keys(message), number, place)
@@ -65,18 +69,20 @@ class Outline:
             case CallStart(id, _, message):
                 self.add((message, id), self.thought or number)
             case CallResult(id):
-                self.add((f"result-{id}",), number)
+                self.results.add(self.add((f"result-{id}",), number))
             case RunStarted():
-                self.thought = 0
+                self.begun, self.thought = len(self.places), 0
             case _:
                 pass
 
-    def add(self, names: tuple[str, ...], number: int, place: int = 0) -> None:
+    def add(self, names: tuple[str, ...], number: int, place: int = 0) -> int:
         self.thought = 0
-        index = next((self.known[name] for name in names if name in self.known), len(self.places))
+        known = (self.known.get(name, -1) for name in names)
+        index = next((index for index in known if index >= self.begun), len(self.places))
         if index == len(self.places):
             self.places.append((number, place))
         self.known.update(dict.fromkeys(names, index))
+        return index
 
     def cut(self, number: int, said: Posted) -> None:
         end = self.shared(said)
@@ -87,6 +93,7 @@ class Outline:
             self.cuts.pop()
         self.cuts.append(Cut(first, place, number))
         del self.places[end:]
+        self.results = {index for index in self.results if index < end}
         self.known = {name: index for name, index in self.known.items() if index < end}
 
     def shared(self, said: Posted) -> int:
@@ -97,7 +104,11 @@ class Outline:
         results = (name for m in said.messages if m.call_id for name in (*keys(m), m.call_id))
         before = [self.known[name] for name in (*said.after, *results) if name in self.known]
         if before:
-            return max(before) + 1
+            end = max(before) + 1
+            # What the server's own tools gave for the same message stands with it.
+            while end in self.results:
+                end += 1
+            return end
         spoken = (name for m in said.messages if m.role not in ASIDE for name in keys(m))
         return min((self.known[name] for name in spoken if name in self.known), default=len(self.places))
 
@@ -174,22 +185,29 @@ class Prologue(Struct, frozen=True):
     """The entries with which somebody went on elsewhere."""
 
 
-async def prologue(journal: Journal, owner: Owner, thread: str) -> Prologue:
-    """Read twice, because what takes a message away stands behind it: most threads are never cut, and need
-    not be held as a whole."""
+async def prologue(journal: Journal, owner: Owner, thread: str, seen: int = 0, part: int = 0) -> Prologue:
+    """For who has seen all up to a number, and of the next entry a `part`. Whatever of it was cut since, they
+    are told the rest as it was said.
+
+    Read twice, because what takes a message away stands behind it: most threads are never cut, and need not
+    be held as a whole."""
     outline = Outline()
     after = 0
     while page := await journal.read(owner, thread, after):
         for number, entry in page:
             outline.see(number, entry)
         after = page[-1][0]
-    if not outline.cuts:
+    newest = seen + 1 if part else seen
+    if not outline.cuts or any(cut.first <= newest < cut.until for cut in outline.cuts):
         return Prologue()
     last = outline.cuts[-1].until - 1
     sieve = Sieve(outline.cuts)
     found: list[Numbered] = []
     after = 0
-    while after < last and (page := await journal.read(owner, thread, after, last)):
-        found += [(n, kept) for n, entry in page if (kept := sieve.take(n, entry)) is not None]
-        after = page[-1][0]
+    for until in (seen, last):
+        # What was seen is not told again, but what follows may close it.
+        found.clear()
+        while after < until and (page := await journal.read(owner, thread, after, until)):
+            found += [(n, kept) for n, entry in page if (kept := sieve.take(n, entry)) is not None]
+            after = page[-1][0]
     return Prologue(found, last, frozenset(cut.until for cut in outline.cuts))

@@ -69,17 +69,18 @@ def refuse(error: RightseatError) -> Reply:
 
 async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool = True) -> Reply:
     frames = Frames(turn.thread, turn.run, knows_outcomes)
+    # Its ids are no places in a thread: nobody can go on behind one of them.
     number = 0
     yield Head(200, SSE, COMMENT)
     async with closing(events):
         async for event in events:
             if type(event) is TextDelta:
                 number += 1
-                yield b"id: %d\n%b" % (number, frames.text(event))
+                yield b"id: run-%d\n%b" % (number, frames.text(event))
                 continue
             for item in frames.write(event):
                 number += 1
-                yield framed(item, knows_outcomes, str(number))
+                yield framed(item, knows_outcomes, f"run-{number}")
 
 
 def framed(item: dict[str, Any], knows_outcomes: bool, id: str | None = None) -> bytes:

@@ -92,7 +92,9 @@ class Service:
         self.app.access_log = config.server.access_log
         self.app.pace = pace(config)
         if _fixed(config) != _fixed(self.config):
-            log.warning("host, port, header limits, grace, log, metrics and [store]: with the next start.")
+            log.warning(
+                "host, port, header limits, grace, gather_ms, log, metrics and [store]: with the next start."
+            )
         # A request that already holds the old runtime may still be reading its body.
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
@@ -138,5 +140,5 @@ async def _started(runtime: Runtime) -> None:
 
 def _fixed(config: Config) -> tuple[object, ...]:
     server = config.server
-    limits = (server.max_header_kb, server.header_timeout, server.grace)
+    limits = (server.max_header_kb, server.header_timeout, server.grace, server.gather_ms)
     return (server.host, server.port, *limits, server.log, server.log_level, server.metrics, config.store)

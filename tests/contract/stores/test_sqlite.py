@@ -140,6 +140,17 @@ async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) 
         await store.close()
 
 
+async def test_a_run_that_had_hardly_begun_is_ended_as_one_that_had(tmp_path: Path) -> None:
+    """Clients take no end without a beginning."""
+    store = SQLite(tmp_path)
+    await store.begin(ME, "t", "r", assistant="", name="")
+    store.append(ME, "t", 1, [Posted((said("user", "hi"),))])
+    await store.close()
+    store = SQLite(tmp_path)
+    assert (await entries(store))[1:] == [RunStarted("t", "r"), RESTARTED]
+    await store.close()
+
+
 async def test_runs_that_take_turns_have_their_words_together(tmp_path: Path) -> None:
     store = SQLite(tmp_path)
     for thread in ("a", "b"):
@@ -290,6 +301,62 @@ async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_o
     assert [type(one) for one in failed] == [type(None), StoreFailed, type(None)]
     assert await store.recall(ME, ["a", "b", "c"]) == {"a": "2", "c": "3"}
     await store.close()
+
+
+async def test_what_one_of_them_breaks_is_its_own(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+
+    def broken() -> None:
+        store.shelves.put("result", ME, "broken", b"x")
+        raise ZeroDivisionError
+
+    tries = [store.remember(ME, {"a": "1"}), store.do(broken), store.remember(ME, {"b": "2"})]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    assert [type(one) for one in results] == [type(None), ZeroDivisionError, type(None)]
+    assert await store.recall(ME, ["a", "b", "broken"]) == {"a": "1", "b": "2"}
+    # What was counted for it was taken back too.
+    assert store.shelves.weights["result"] == 2
+    await store.close()
+
+
+async def test_who_has_left_before_it_began_wants_nothing(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
+    task = asyncio.create_task(store.release(ME, "k"))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
+    await store.close()
+
+
+async def test_a_thread_that_was_made_for_nobody_is_not_listed(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    for steps in range(1, 4):
+        task = asyncio.create_task(store.begin(ME, "t", f"r{steps}", assistant="", name=""))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+    assert await store.threads(ME) == []
+    await store.close()
+
+
+async def test_it_is_closed_although_its_file_fails_and_then_says_so(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    await store.desk.apart(lambda: store.database.execute("PRAGMA busy_timeout = 0").fetchone())
+    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreFailed):
+            await store.find(ME, "t")
+        await store.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        await store.find(ME, "t")
+    await store.close()
+    again = SQLite(tmp_path)
+    assert await again.find(ME, "t") is None
+    await again.close()
 
 
 def holding(folder: Path, text: str) -> list[str]:

@@ -131,7 +131,7 @@ async def test_agui_runs_are_attached_unless_the_thread_is_kept(store: Keeper) -
             frame = await client.frame()
             assert frame is not None
             # The thread's own number, or the first of this run.
-            assert (frame.id == "1") is (thread == "loose")
+            assert (frame.id == "run-1") is (thread == "loose")
 
     async with house(Runtime(model=gate, store=store)) as server:
         await leave(server, "loose")

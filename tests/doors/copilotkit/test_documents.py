@@ -57,7 +57,12 @@ async def test_a_stream_that_is_switched_off_is_one_json(document: str, variable
 
 @pytest.mark.parametrize(
     ("definition", "variables"),
-    [("$s: Boolean!", {"s": True}), ("$s: Boolean = true", {}), ("$s: Boolean = false", {"s": True})],
+    [
+        ("$s: Boolean!", {"s": True}),
+        ("$s: Boolean = true", {}),
+        ("$s: Boolean = false", {"s": True}),
+        ("$s: Boolean = false", {"s": True, "other": "half an emoji \ud83d"}),
+    ],
 )
 async def test_a_stream_that_is_switched_on_is_one(definition: str, variables: dict[str, Any]) -> None:
     request = body(data(), switched(definition))

@@ -287,3 +287,36 @@ async def test_another_who_was_cut_off_in_the_middle_is_not_confused(store: Keep
         await page.run(page.messages[0])
         rest = await played(server, "connect", given(), seen=frames[1].id)
     assert text_of(rest) == "One.Two."
+
+
+async def test_who_was_cut_off_while_it_was_told_what_stands_is_told_the_rest_of_it(store: Keeper) -> None:
+    lines = Lines(says("One."), says("Two."), says("Three."))
+    async with house(Runtime(model=lines, store=store)) as server:
+        page = Page(server)
+        await page.say("first")
+        await page.say("second")
+        await page.run(*page.messages[:-1])
+        whole = await played(server, "connect", given())
+        assert text_of(whole) == "One.Three."
+        for place in range(1, len(whole)):
+            rest = await played(server, "connect", given(), seen=whole[place - 1].id)
+            assert [frame.data for frame in rest] == [frame.data for frame in whole[place:]]
+
+
+async def test_what_a_server_tool_gave_beside_a_call_of_the_page_stands(store: Keeper) -> None:
+    """A client that posts only the result of its own call shares no message of ours."""
+
+    @tool
+    def add() -> int:
+        return 42
+
+    tools = [{"name": "locate", "description": "", "parameters": {"type": "object"}}]
+    lines = Lines(calls(("add", "{}"), ("locate", "{}"), text="Wait."), says("So."))
+    async with house(Runtime(model=lines, tools=[add], store=store)) as server:
+        page = Page(server)
+        frames = await page.say("go", tools=tools)
+        starts = [frame.json for frame in frames if frame.json["type"] == "TOOL_CALL_START"]
+        (call,) = [start["toolCallId"] for start in starts if start["toolCallName"] == "locate"]
+        result = {"id": "own", "role": "tool", "content": "Oslo", "toolCallId": call}
+        await played(server, "run", given(run="r2", messages=[result], tools=tools))
+        assert (await page.reloaded()).talk == ["go", "Wait.", "42", "Oslo", "So."]

@@ -107,3 +107,15 @@ def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
     page.back(0, "again")
     page.run("t", False)
     assert not [entry for entry in standing(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)]
+
+
+def test_an_agent_may_name_its_messages_alike_in_every_run() -> None:
+    log: list[Entry] = []
+    shown: list[Message] = []
+    for number in range(3):
+        shown.append(said("user", f"q{number}", id=f"u{number}"))
+        log.append(posted(Turn(messages=tuple(shown)), new=not log))
+        log.append(RunStarted("t", f"r{number}"))
+        log += [TextStart("text"), TextDelta("text", f"a{number}"), TextEnd("text"), RunFinished("stop")]
+        shown.append(said("assistant", f"a{number}", id="text"))
+    assert standing(list(enumerate(log, 1))) == log

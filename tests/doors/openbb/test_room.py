@@ -96,6 +96,14 @@ async def test_a_small_model_is_handed_what_was_added_as_if_it_had_asked(context
     assert [message.role for message in alone.messages] == ["system", "user", "assistant", "user"]
 
 
+@pytest.mark.parametrize("asked_back", ["Which source?", "Really?\n\nReply yes or no.", "- analysts\n- news"])
+async def test_nothing_comes_after_the_answer_to_a_question_of_ours(asked_back: str) -> None:
+    answer = {"role": "human", "content": "analysts estimate"}
+    body = {"messages": [HUMAN, ai(asked_back), answer], "context": [CONTEXT], "widgets": WIDGETS}
+    prompt = await asked(body, context=4096)
+    assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
+
+
 async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     class Little(Lines):
         context = 4096

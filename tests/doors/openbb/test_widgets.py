@@ -14,6 +14,7 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
     ({"type": "ticker", "description": "d"}, "A", {"type": "string", "description": "d", "default": "A"}),
     ({"type": "number"}, 1.5, {"type": "number", "default": 1.5}),
     ({"type": "integer"}, "5", {"type": "integer", "default": 5}),
+    ({"type": "number"}, "nan", {"type": "number"}),
     ({"type": "integer"}, "five", {"type": "integer"}),
     ({"type": "number"}, "0.5", {"type": "number", "default": 0.5}),
     ({"type": "boolean"}, "true", {"type": "boolean", "default": True}),

@@ -15,6 +15,8 @@ from graphql.language import (
 )
 
 from rightseat.doors.copilotkit.nodes import reached
+from rightseat.doors.copilotkit.variables import loose
+from rightseat.errors import CallerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,10 @@ class Streaming:
         if self.always or not self.switches:
             return self.always
         try:
-            given = msgspec.json.decode(bytes(variables) or b"{}")
-        except (msgspec.DecodeError, RecursionError):
-            given = None  # refused later, in words
-        known = self.switches | (given if isinstance(given, dict) else {})
+            given = loose(variables) or {}
+        except CallerError:
+            given = {}  # refused later, in words
+        known = self.switches | given
         return any(known[name] is True for name in self.switches)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from rightseat.history import estimate, fitted, least
 from rightseat.messages import Call, File, Image, Message, Text, said
 from rightseat.outbound import Outbound
 from rightseat.turn import Context, Turn
+
+# How a question of ours may end: with a mark, a list to choose from, a word on how to answer.
+ASKING = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)
 
 
 class Budget:
@@ -86,7 +90,7 @@ async def taken(raw: Any, name: str, budget: Budget, asked: Asked, outbound: Out
     """Something that was added, read within its share. What cannot be is said to the person too."""
     told = await budget.read(raw, outbound, images=asked.sees)
     asked.files += told.files
-    if told.failed and asked.slow:
+    if told.failed and (asked.unread or asked.slow):
         asked.unread.append(f"{name[:200]} could not be read")
     return told
 
@@ -102,12 +106,18 @@ def meant(asked: Asked, one: Added, told: Told) -> bool:
     """Whether something that was added is to be handed to the model instead of told."""
     place = last_said(asked.items)
     question = asked.items[place] if place >= 0 else None
-    if not asked.handed or not isinstance(question, Said):
+    if not asked.handed or not isinstance(question, Said) or asks(asked.items[:place]):
         return False
     widgets = [
         f"{offer.spec.description} {written(offer.spec.parameters)}" for offer in asked.offers.values()
     ]
     return bears(question.text, f"{one.label} {told.text}", widgets)
+
+
+def asks(before: Sequence[Item]) -> bool:
+    """Whether a question stands there: what follows is its answer, and nothing may come after that."""
+    last = before[-1] if before else None
+    return isinstance(last, Said) and last.role == "assistant" and bool(ASKING.search(last.text[-400:]))
 
 
 def as_results(name: str, handed: Sequence[tuple[Added, Told]]) -> list[Message]:

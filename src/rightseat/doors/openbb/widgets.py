@@ -5,6 +5,7 @@ An Offer is both sides of one: the tool as the model sees it, and the function c
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
@@ -155,9 +156,11 @@ def typed(value: Any, kind: str) -> Any:
     if kind == "string" or not isinstance(value, str):
         return value
     try:
-        return msgspec.convert(value, TYPED[kind], strict=False)
+        found = msgspec.convert(value, TYPED[kind], strict=False)
     except msgspec.ValidationError:
         return value
+    # JSON has no word for what is no number.
+    return found if math.isfinite(found) else value
 
 
 def chosen(option: Any) -> Any:

@@ -153,7 +153,7 @@ class SQLite:
             return await self.do(lambda: self.pages.begin(key, run, assistant, name))
         except asyncio.CancelledError:
             # Whoever asked has left, and would never give it back.
-            self.desk.put(lambda: self.pages.release(key, run))
+            self.desk.put(lambda: self.pages.release(key, run)).add_done_callback(retrieved)
             raise
 
     def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
@@ -215,8 +215,16 @@ class SQLite:
 
     async def close(self) -> None:
         self.send()
-        await self.desk.close()
-        self.lock.close()
+        try:
+            await self.desk.close()
+        finally:
+            self.lock.close()
+
+
+def retrieved(done: asyncio.Future[None]) -> None:
+    """Nobody waits for it; that it failed is in the log."""
+    if not done.cancelled():
+        done.exception()
 
 
 def read(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from rightseat.assemble import Opened
 from rightseat.errors import Conflict
+from rightseat.events import RunStarted
 from rightseat.journal import PAGE_BYTES, RESTARTED, Entry, Keep, Numbered, Posted, Row, Thread, ends, rows
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,12 @@ class Threads:
         return last
 
     def release(self, key: Key, run: str) -> None:
-        self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
+        """Give a lease back that nobody used, and a thread that was made for it."""
+        given = self.database.execute(
+            "DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
+        )
+        if given.rowcount and self.state(key) == (0, 1):
+            self.delete(key)
 
     def state(self, key: Key) -> tuple[int, int]:
         """The thread's last number, and its run's."""
@@ -226,16 +232,19 @@ class Threads:
 
     def recover(self) -> int:
         """End the runs of processes that are no more: this one has the folder for itself."""
-        dead = self.database.execute("SELECT owner, thread FROM leases WHERE epoch <> ?", (self.epoch,))
-        keys = dead.fetchall()
-        for key in keys:
+        dead = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,))
+        leases = dead.fetchall()
+        for owner, thread, name in leases:
+            key = (owner, thread)
             last, run = self.state(key)
             opened = Opened()
-            for entry in self.entries(key, run):
-                if not isinstance(entry, Posted):
-                    opened.see(entry)
-            self.extend({key: list(enumerate([*opened.ends(), RESTARTED], last + 1))})
-        return len(keys)
+            said = [entry for entry in self.entries(key, run) if not isinstance(entry, Posted)]
+            for entry in said:
+                opened.see(entry)
+            # That it began may not have been written yet; clients take no end without it.
+            begun = [] if said else [RunStarted(thread, name)]
+            self.extend({key: list(enumerate([*begun, *opened.ends(), RESTARTED], last + 1))})
+        return len(leases)
 
 
 def thread(row: tuple[str, str, str, float, float, int, int, int, str]) -> Thread:
