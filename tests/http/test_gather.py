@@ -1,6 +1,8 @@
 """Many answers at once: when the loop rests, for how long, and when it does not."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -24,9 +26,7 @@ class Rests(list[float]):
 class House:
     def __init__(self, answers: int = MANY) -> None:
         self.rests = Rests()
-        self.gathering = Gathering(
-            asyncio.get_running_loop(), WINDOW, clock=lambda: self.rests.now, sleep=self.rests
-        )
+        self.gathering = Gathering(WINDOW, clock=lambda: self.rests.now, sleep=self.rests)
         self.gathering.answers = answers
 
     async def hear(self, after: float = 0.0) -> None:
@@ -128,3 +128,13 @@ async def test_a_client_asks_on_behalf_of_its_loop(monkeypatch: pytest.MonkeyPat
     async with serving() as (_, client, url):
         assert await read(client, url) == b"ok"
     assert rounds > 0
+
+
+def test_a_loop_that_has_ended_is_not_held() -> None:
+    loop = asyncio.new_event_loop()
+    gather(loop, WINDOW)
+    loop.close()
+    gone = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert gone() is None

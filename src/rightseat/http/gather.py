@@ -23,7 +23,7 @@ ROUNDS = 3
 
 def gather(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     """From now on, in this loop. Only for a loop that serves nothing else: all of it rests."""
-    _gatherings[loop] = Gathering(loop, seconds)
+    _gatherings[loop] = Gathering(seconds)
 
 
 def gathering(loop: asyncio.AbstractEventLoop) -> Gathering | None:
@@ -31,18 +31,16 @@ def gathering(loop: asyncio.AbstractEventLoop) -> Gathering | None:
 
 
 class Gathering:
-    """`answers` is how many come in now, and have for a while."""
+    """`answers` is how many come in now, and have for a while. It holds no loop: none could end then."""
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
         seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.answers = 0
-        self._loop = loop
         self._seconds = seconds
         self._clock = clock
         self._sleep = sleep
@@ -56,7 +54,7 @@ class Gathering:
         if self.answers < MANY:
             return
         if not self._rounds:
-            self._loop.call_soon(self._round)
+            asyncio.get_running_loop().call_soon(self._round)
         self._rounds = ROUNDS
 
     def forget(self, times: int) -> None:
@@ -67,7 +65,7 @@ class Gathering:
     def _round(self) -> None:
         self._rounds -= 1
         if self._rounds:
-            self._loop.call_soon(self._round)
+            asyncio.get_running_loop().call_soon(self._round)
             return
         now = self._clock()
         left = self._rested + self._seconds - now

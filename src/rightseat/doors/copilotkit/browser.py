@@ -7,12 +7,12 @@ import secrets
 from pathlib import Path
 
 from rightseat.door import Host, Request, Route, whole
+from rightseat.doors.copilotkit.agui import PATH
 from rightseat.doors.copilotkit.page import PAGE, POLICY
 from rightseat.errors import MethodNotAllowed, NotFound
 from rightseat.pages import AROUND, KINDS, Files
 from rightseat.pump import Reply
 
-PATH = "/copilotkit"
 HERE = Path(__file__).parent
 FILES = Files({"": HERE / "graphiql", "vendor/": HERE / "vendor"})
 NEEDED = {f"vendor/{name}" for name in ("graphiql.css", "graphiql.js", "react.js", "react-dom.js")}

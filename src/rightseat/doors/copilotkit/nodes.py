@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphql.language import (
@@ -14,13 +14,16 @@ from graphql.language import (
 )
 
 
-def nodes(root: Node, kind: type[Any]) -> Iterator[Any]:
-    """All nodes of a kind."""
-    left: list[Node] = [root]
+def nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
+    """All nodes of a kind, also in the fragments that are named on the way."""
+    left, unseen = [root], dict(fragments)
     while left:
         node = left.pop()
         if isinstance(node, kind):
             yield node
+        if isinstance(node, FragmentSpreadNode) and node.name.value in unseen:
+            # Once is enough.
+            left.append(unseen.pop(node.name.value))
         left += children(node)
 
 
@@ -38,12 +41,4 @@ def children(node: Node) -> Iterator[Node]:
 def reached(document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]) -> Iterator[Any]:
     """Those of an operation and of the fragments that it names."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
-    left: list[Node] = [operation]
-    while left:
-        node = left.pop()
-        if isinstance(node, kind):
-            yield node
-        if isinstance(node, FragmentSpreadNode) and node.name.value in fragments:
-            # Once is enough.
-            left.append(fragments.pop(node.name.value))
-        left += children(node)
+    return nodes(operation, kind, fragments)

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from rightseat.agui.write import refuse as refuse_events
 from rightseat.door import Door, Host, Request, Route, decode
 from rightseat.doors.copilotkit import agui, agui_threads, browser, resources
+from rightseat.doors.copilotkit.agui import PATH
 from rightseat.doors.copilotkit.answer import CLIENT, answer
 from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
 from rightseat.doors.copilotkit.probes import PROBES
@@ -16,7 +17,6 @@ from rightseat.doors.copilotkit.wire import Posted
 from rightseat.errors import CallerError, RightseatError
 from rightseat.pump import Reply
 
-PATH = "/copilotkit"
 EVENTS = "text/event-stream"
 BATCH = "Several requests in one body are not taken. Send them one by one."
 
