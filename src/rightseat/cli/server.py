@@ -24,7 +24,6 @@ from rightseat.cli.protocol import protocol
 from rightseat.cli.service import Service
 from rightseat.config import ServerSettings
 from rightseat.errors import ConfigError
-from rightseat.http.gather import gather
 
 log = logging.getLogger("rightseat.server")
 
@@ -73,7 +72,6 @@ class Server(uvicorn.Server):
         super().__init__(_uvicorn(service, settings))
         self.service = service
         self.grace = settings.grace
-        self.gather = settings.gather_ms / 1000
         self.announce = announce
         self.watch = Watch(service.files)
         self.asked = False
@@ -82,8 +80,6 @@ class Server(uvicorn.Server):
         self.leaving = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.gather:
-            gather(asyncio.get_running_loop(), self.gather)
         if await self.begin():
             await super().startup(sockets)
             self.announce()

@@ -47,9 +47,6 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Seconds without progress before a slow reader is dropped."""
     grace: Annotated[float, Meta(ge=0)] = 30
     """Seconds that running answers get after SIGTERM."""
-    gather_ms: Annotated[float, Meta(ge=0, le=100)] = 25
-    """While many answers stream at once, what models say may wait this many milliseconds for company, so that
-    one wake-up serves several; 0 passes every word on by itself."""
     max_runs: Count = 1000
     """Answers at the same time; more are told to come back."""
     log: Literal["console", "json"] = "console"

@@ -11,7 +11,6 @@ from typing import cast
 from aiohappyeyeballs import start_connection
 from yarl import URL
 
-from rightseat.http.gather import gathering
 from rightseat.http.response import Cut, Response
 
 # Servers close a connection that waits after 5 s or more; one that we kept longer would often be gone.
@@ -120,7 +119,6 @@ class Connection(asyncio.Protocol):
         self.loop = loop
         self.kept_at = 0.0
         self._client = client
-        self._gathering = gathering(loop)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses, so this cannot be asked.
@@ -133,7 +131,7 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes) -> Response:
         if not self.usable:
             raise Cut("the connection was closed before it was used")
-        response = Response(self._transport, self._released, self._gathering)
+        response = Response(self._transport, self._released)
         self._transport.set_protocol(response)
         self._transport.write(request)
         return response

@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 import httptools
 
-from rightseat.http.gather import Gathering
-
 # A head of more than this is no head.
 MAX_HEAD = 64 << 10
 # What may wait to be taken before the server is made to wait.
@@ -37,12 +35,7 @@ class Response(asyncio.Protocol):
     `release` is told whether the connection can serve again.
     """
 
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        release: Callable[[bool], None],
-        gathering: Gathering | None = None,
-    ) -> None:
+    def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.begun = False
@@ -52,8 +45,6 @@ class Response(asyncio.Protocol):
         self.since = NEVER
         self._loop = asyncio.get_running_loop()
         self._transport = transport
-        self._gathering = gathering
-        self._arrivals = 0
         self._release: Callable[[bool], None] | None = release
         self._garbled = False
         self._head_size = 0
@@ -124,8 +115,6 @@ class Response(asyncio.Protocol):
         """Gives the connection back where the answer came to its end, and cuts it where it did not."""
         release, self._release = self._release, None
         if release is not None:
-            if self._gathering is not None:
-                self._gathering.forget(self._arrivals)
             self._end()
             release(self.complete and self._keep)
 
@@ -145,10 +134,6 @@ class Response(asyncio.Protocol):
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
                 self._garble()
-        gathering = self._gathering
-        if gathering is not None:
-            self._arrivals += 1
-            gathering.heard(self._arrivals)
         if self._pieces:
             self.ready = True
         waiter = self._waiter
