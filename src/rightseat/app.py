@@ -46,6 +46,10 @@ class Settings(Policy, Protocol):
     def forward_headers(self) -> tuple[str, ...]: ...
     @property
     def metrics(self) -> str: ...
+    @property
+    def keep_alive(self) -> float: ...
+    @property
+    def send_timeout(self) -> float: ...
 
 
 class App:
@@ -56,16 +60,25 @@ class App:
         doors: Sequence[Door],
         *,
         authenticate: Authenticator | None = None,
-        pace: Pace = Pace(),
     ) -> None:
         self.runtime = runtime
+        self.doors = doors
+        self.configure(settings, authenticate or Authenticator())
+
+    def configure(self, settings: Settings, authenticate: Authenticator) -> None:
+        """Apply `settings` and `authenticate` to every request that comes from now on.
+
+        Only here are settings read, at the start and at each reload: so a reload cannot forget one. Raises
+        ConfigError, before anything is changed, where an address among the settings is none.
+        """
         self.guard = Guard(settings)
+        self.authenticate = authenticate
         self.access_log = settings.access_log
         self.introspection = settings.introspection
         self.graphql = settings.graphql
         self.forwarding = Forwarding(settings.forward_headers)
-        self.authenticate = authenticate or Authenticator()
-        self.pace = pace
+        self.pace = Pace(settings.keep_alive, settings.send_timeout)
+        doors = self.doors
         every = [
             operations(lambda: self.runtime, doors, metrics=settings.metrics),
             *doors,
@@ -277,7 +290,6 @@ def mount(
 
     given = {"hosts": ("*",) if authenticate else (), **options}
     settings = msgspec.convert(given, ServerSettings)
-    pace = Pace(settings.keep_alive, settings.send_timeout)
-    ours = App(runtime, settings, every("doors"), authenticate=authenticate, pace=pace)
+    ours = App(runtime, settings, every("doors"), authenticate=authenticate)
     app.mount(prefix, ours)
     return ours

@@ -13,16 +13,10 @@ from rightseat.app import App
 from rightseat.auth import Authenticator
 from rightseat.cli.listen import protect
 from rightseat.config import Config
-from rightseat.guard import Guard
 from rightseat.library import Runtime
-from rightseat.pump import Pace
 from rightseat.tokens import Tokens, fetch
 
 log = logging.getLogger("rightseat.server")
-
-
-def pace(config: Config) -> Pace:
-    return Pace(config.server.keep_alive, config.server.send_timeout)
 
 
 def authenticator(config: Config) -> Authenticator:
@@ -37,7 +31,6 @@ def build(config: Config) -> App:
         config.server,
         registry.every("doors"),
         authenticate=authenticator(config),
-        pace=pace(config),
     )
 
 
@@ -82,18 +75,20 @@ class Service:
         """Read the configuration again and swap. A ConfigError leaves everything as it was."""
         # Building reads files and imports modules: not on the loop that carries the answers.
         config, authenticate, runtime = await asyncio.to_thread(self._build)
-        # What both use, such as a local model's process, is held by the new one before the old lets go.
-        await _started(runtime)
+        try:
+            # What both use, such as a local model's process, is held by the new one before the old lets go.
+            await runtime.start()
+            # A key taken out of the file must stop working with the reload.
+            self.app.configure(config.server, authenticate)
+        except BaseException:
+            await runtime.close()
+            raise
         old = self.app.runtime
         self.app.swap(runtime)
-        # A key taken out of the file must stop working with the reload.
-        self.app.authenticate = authenticate
-        self.app.guard = Guard(config.server)
-        self.app.access_log = config.server.access_log
-        self.app.pace = pace(config)
         if _fixed(config) != _fixed(self.config):
             log.warning(
-                "host, port, header limits, grace, gather_ms, log, metrics and [store]: with the next start."
+                "host, port, header limits, grace, log and what `environment` changes in it, [store]: "
+                "with the next start."
             )
         # A request that already holds the old runtime may still be reading its body.
         due = time.monotonic() + self.config.server.body_timeout + 1
@@ -130,15 +125,8 @@ class Service:
             await close()
 
 
-async def _started(runtime: Runtime) -> None:
-    try:
-        await runtime.start()
-    except BaseException:
-        await runtime.close()
-        raise
-
-
 def _fixed(config: Config) -> tuple[object, ...]:
     server = config.server
-    limits = (server.max_header_kb, server.header_timeout, server.grace, server.gather_ms)
-    return (server.host, server.port, *limits, server.log, server.log_level, server.metrics, config.store)
+    limits = (server.max_header_kb, server.header_timeout, server.grace)
+    logs = (server.log, server.log_level, config.production)
+    return (server.host, server.port, *limits, *logs, config.store)

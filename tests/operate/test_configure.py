@@ -1,0 +1,121 @@
+"""`App.configure`: an app that was configured anew is in no way different from one that was started so."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+import pytest
+from msgspec import Struct, structs
+
+from rightseat import Runtime
+from rightseat.app import App, Settings
+from rightseat.auth import Authenticator
+from rightseat.config import AuthSettings, ServerSettings
+from rightseat.door import Door
+from rightseat.errors import ConfigError
+from rightseat.limits import DocumentLimits
+from rightseat.secret import Secret
+from tests.kit.house import Lines
+
+OLD = ServerSettings()
+# Every key of [server] has another value than in OLD, which a test below checks.
+NEW = ServerSettings(
+    host="10.0.0.1",
+    port=1,
+    public_url="https://example.com",
+    cors=("https://page.example",),
+    hosts=("other.example",),
+    trusted_proxies=("10.0.0.2",),
+    max_body_mb=1,
+    max_header_kb=1,
+    header_timeout=1,
+    body_timeout=1,
+    keep_alive=1,
+    send_timeout=1,
+    grace=1,
+    max_runs=1,
+    log="json",
+    log_level="error",
+    access_log=False,
+    metrics="off",
+    introspection=True,
+    graphql=DocumentLimits(max_depth=1),
+    forward_headers=("x-tenant",),
+    mcp_allow=("https://mcp.example",),
+    trace_content=True,
+    environment="production",
+)
+KEYED = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
+
+
+def state(value: Any, seen: set[int]) -> Any:
+    """All that `value` holds, in its attributes and in the variables of its functions, as plain data that can
+    be compared. An object whose id is in `seen` is not looked into again."""
+    if value is None or isinstance(value, str | bytes | int | float | set | frozenset | re.Pattern):
+        return value
+    if id(value) in seen:
+        return "seen before"
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        return {key: state(item, seen) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [state(item, seen) for item in value]
+    if isinstance(value, FunctionType):
+        return value.__qualname__, [state(cell.cell_contents, seen) for cell in value.__closure__ or ()]
+    if isinstance(value, MethodType):
+        return value.__qualname__, state(value.__self__, seen)
+    if isinstance(value, partial):
+        return "partial", state([value.func, value.args, value.keywords], seen)
+    held = structs.asdict(value) if isinstance(value, Struct) else getattr(value, "__dict__", {})
+    return type(value).__qualname__, {name: state(item, seen) for name, item in held.items()}
+
+
+def app_state(app: App) -> Any:
+    # The runtime is swapped by itself.
+    return state(app, {id(app.runtime)})
+
+
+def test_an_app_configured_anew_is_as_one_that_was_started_so() -> None:
+    runtime, doors = Runtime(model=Lines()), list[Door]()
+    changed = App(runtime, OLD, doors)
+    assert app_state(changed) != app_state(App(runtime, NEW, doors, authenticate=KEYED))
+    changed.configure(NEW, KEYED)
+    assert app_state(changed) == app_state(App(runtime, NEW, doors, authenticate=KEYED))
+
+
+@pytest.mark.parametrize("name", OLD.__struct_fields__)
+def test_each_setting_is_another(name: str) -> None:
+    assert getattr(NEW, name) != getattr(OLD, name), f"give {name} another value in NEW"
+
+
+def test_a_setting_that_only_the_start_reads_would_be_seen() -> None:
+    class ByAttribute(App):
+        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+            super().__init__(runtime, settings, doors)
+            self.late = settings.access_log
+
+    class ByClosure(App):
+        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+            super().__init__(runtime, settings, doors)
+            log = settings.access_log
+            self.late = lambda: log
+
+    class ByPartial(App):
+        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+            super().__init__(runtime, settings, doors)
+            self.late = partial(bool, settings.access_log)
+
+    for kind, alike in ((App, True), (ByAttribute, False), (ByClosure, False), (ByPartial, False)):
+        changed = kind(Runtime(model=Lines()), OLD, [])
+        changed.configure(NEW, changed.authenticate)
+        assert (app_state(changed) == app_state(kind(changed.runtime, NEW, []))) == alike
+
+
+def test_settings_that_are_refused_change_nothing() -> None:
+    app = App(Runtime(model=Lines()), OLD, [])
+    before = app_state(app)
+    with pytest.raises(ConfigError, match="trusted_proxies"):
+        app.configure(structs.replace(NEW, trusted_proxies=("999.1.1.1",)), KEYED)
+    assert app_state(app) == before
