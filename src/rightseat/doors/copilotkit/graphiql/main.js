@@ -61,9 +61,24 @@ async function ask(address, options) {
   return Response.json({ errors: [{ message: `${message} ${HERE}` }] }, { status: 401 });
 }
 
+function named(asked) {
+  // GraphiQL reads the operation's name a tenth of a second after its document has changed: who runs a document
+  // sooner would send the name of the one before it, which may be another tab's (graphql/graphiql#1807).
+  let names;
+  try {
+    const { definitions } = GraphiQL.GraphQL.parse(asked.query);
+    names = definitions.filter((one) => one.kind === "OperationDefinition").map((one) => one.name?.value);
+  } catch {
+    return asked; // the server says what is wrong with it
+  }
+  if (names.includes(asked.operationName)) return asked;
+  return { ...asked, operationName: names.length === 1 ? names[0] : undefined };
+}
+
 function draw() {
   // A new fetcher makes GraphiQL read the schema anew.
-  const fetcher = GraphiQL.createFetcher({ url: location.pathname, fetch: ask });
+  const send = GraphiQL.createFetcher({ url: location.pathname, fetch: ask });
+  const fetcher = (asked, options) => send(named(asked), options);
   const defaultTabs = [{ query: AGENTS }, { query: STREAM, variables: JSON.stringify(QUESTION, null, 2) }];
   root.render(React.createElement(GraphiQL, { fetcher, defaultTabs, defaultEditorToolsVisibility: "variables" }));
 }
