@@ -23,6 +23,7 @@ def commands() -> dict[str, list[str]]:
         "imports": [f"{BIN}/lint-imports", "--no-logo"],
         "caps": [python, "-m", "checks.caps"],
         "demands": [python, "-m", "checks.demands"],
+        "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
         "hosts, secrets": [python, "-m", "checks.hosts"],
     }
@@ -47,7 +48,7 @@ def main() -> int:
         if code == 0:
             last = (
                 said.splitlines()[-1]
-                if name in {"caps", "demands", "hosts, secrets", "imports", "reference"}
+                if name in {"caps", "demands", "dependencies", "hosts, secrets", "imports", "reference"}
                 else ""
             )
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from checks.files import ROOT, python_files
 FILE_LINES = 400
 FUNCTION_LINES = 50
 
-# The four boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
-# One boundary may be held in several processes or threads, but there is no fifth.
+# The three boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
+# One boundary may be held in several processes or threads, but there is no fourth.
 BOUNDARIES: dict[str, tuple[str, ...]] = {
     "a run": ("rightseat.runtime:Runtime.run",),
     "a tool call": (
@@ -25,7 +25,6 @@ BOUNDARIES: dict[str, tuple[str, ...]] = {
         "rightseat.threads:Threads.run.body",  # its far side, in a thread
     ),
     "the load of a plugin": ("rightseat.loading:_module",),
-    "a background task": ("rightseat.runtime:Runtime.background",),
 }
 
 SIZE_RULES = re.compile(r"\b(C9|PLR09)\d*", re.IGNORECASE)
@@ -52,9 +51,24 @@ def problems(path: Path, root: Path) -> Iterator[str]:
     for line, owner in broad_excepts(tree) if "except" in source else ():
         place = f"{module_name(path, root)}:{owner}"
         if not any(fnmatchcase(place, allowed) for held in BOUNDARIES.values() for allowed in held):
-            yield f"{where}:{line}: broad except in {place}, which is not one of the four boundaries"
+            yield f"{where}:{line}: broad except in {place}, which is not one of the three boundaries"
     for line, comment in comments(source) if WAIVING.search(source) else ():
         yield from (f"{where}:{line}: {fault}" for fault in waivers(comment))
+
+
+def unheld_boundaries(files: Iterable[Path], root: Path) -> Iterator[str]:
+    """One sentence for each place in BOUNDARIES that no function with a broad except in `files` matches."""
+    listed = {place for held in BOUNDARIES.values() for place in held}
+    modules = {place.partition(":")[0] for place in listed}
+    caught: set[str] = set()
+    for path in files:
+        name = module_name(path, root)
+        if any(fnmatchcase(name, module) for module in modules):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            caught |= {f"{name}:{owner}" for _, owner in broad_excepts(tree)}
+    for place in sorted(listed):
+        if not any(fnmatchcase(one, place) for one in caught):
+            yield f"checks/caps.py: {place} is listed in BOUNDARIES, but no such function catches everything"
 
 
 def long_function(function: Function, where: str) -> Iterator[str]:
@@ -115,7 +129,8 @@ def module_name(path: Path, root: Path) -> str:
 def main() -> int:
     files = python_files(ROOT)
     found = [problem for path in files for problem in problems(path, ROOT)]
-    print("\n".join([*found, f"{len(files)} files, {len(found)} over a cap"]))
+    found += unheld_boundaries(files, ROOT)
+    print("\n".join([*found, f"{len(files)} files, {len(found)} problems"]))
     return 1 if found else 0
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from checks import caps
+from checks.files import ROOT
 
 
 def found(root: Path, source: str, name: str = "src/rightseat/thing.py") -> list[str]:
@@ -54,8 +55,25 @@ def test_only_a_bare_raise_passes_the_error_on(tmp_path: Path) -> None:
     assert len(found(tmp_path, guarded(" BaseException", "raise ValueError"))) == 1
 
 
-def test_there_are_four_boundaries() -> None:
-    assert len(caps.BOUNDARIES) == 4
+def test_there_are_three_boundaries() -> None:
+    assert len(caps.BOUNDARIES) == 3
+
+
+def test_every_listed_boundary_is_held() -> None:
+    assert list(caps.unheld_boundaries((ROOT / "src").rglob("*.py"), ROOT)) == []
+
+
+@pytest.mark.parametrize("listed", ["rightseat.thing:gone", "rightseat.gone:run", "rightseat.thing:calm"])
+def test_a_listed_function_that_does_not_exist_or_catches_nothing_is_red(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    found(tmp_path, guarded(" Exception") + "def calm() -> None:\n    pass\n")
+    files = [tmp_path / "src/rightseat/thing.py"]
+    monkeypatch.setattr(caps, "BOUNDARIES", {"a run": ("rightseat.thing:run",)})
+    assert list(caps.unheld_boundaries(files, tmp_path)) == []
+    monkeypatch.setattr(caps, "BOUNDARIES", {"a run": ("rightseat.thing:run", listed)})
+    (problem,) = caps.unheld_boundaries(files, tmp_path)
+    assert listed in problem
 
 
 @pytest.mark.parametrize(
