@@ -1,4 +1,4 @@
-# make serve | test | check | bench | eval | train | fmt | reference | lock | clean
+# make serve | quick | test | test-all | check | bench | eval | train | fmt | reference | lock | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
@@ -7,17 +7,28 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 # Foreign servers beside ours in the bench, such as litellm.
 PEERS  ?=
+# One part of the tree for `make quick`, such as doors/openai.
+F      ?=
+# What `make test-all` runs after `make test`.
+REST   := check test-peers test-model bench-short coverage
+# How often what is repeated in tests is repeated; `make eval` does the full number.
+ROUNDS ?= 10
+export ROUNDS
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without cached bytecode every start would pay for compiling again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-live check bench eval train fmt reference assets screens lock clean python
+.PHONY: help serve quick test test-all test-rest test-peers test-model test-live coverage check bench eval train fmt reference assets screens lock clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
-	@echo "make test    set up and run everything: checks, tests, real peers, short bench"
+	@echo "make quick   lint, import rules, and the tests without sockets, processes or a model (F=doors/openai)"
+	@echo "make test    set up and run the tests; needs Python and the package index, nothing else"
+	@echo "make test-all    make test, check, test-peers, test-model, the short bench, coverage"
+	@echo "make test-peers  the tests with real clients, browser and database; installs what it can"
+	@echo "make test-model  the long tests of the embedded model"
 	@echo "make test-live   the model contract against each vendor whose key is set"
 	@echo "make check   lint, types, imports, caps, demands"
 	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
@@ -31,9 +42,18 @@ serve: $(VENV)/.run
 	@$(PYTHON) checks/assets.py || true
 	@exec $(BIN)/rightseat serve $(ARGS)
 
-# phases.py installs by itself, so that installing counts against the first phase's budget.
-test: python
-	@$(PYTHON) checks/phases.py
+quick: $(VENV)/.dev
+	@$(BIN)/python -m checks.quick $(F)
+
+# targets.py installs by itself and prints how long that takes. PYTEST_ARGS in the environment reach pytest.
+test test-peers test-model coverage: python
+	@$(PYTHON) checks/targets.py $@
+
+test-all: python
+	@$(PYTHON) checks/targets.py test $(REST)
+
+test-rest: python
+	@$(PYTHON) checks/targets.py $(REST)
 
 test-live: $(VENV)/.dev
 	@$(BIN)/python -m tests.live
@@ -45,8 +65,8 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(addprefix --with ,$(PEERS)) $(ARGS)
 
 eval: $(VENV)/.dev
-	@RIGHTSEAT_VOLUME=full $(BIN)/python -m pytest -q -n 4 -m "not peers and not process"
-	@RIGHTSEAT_MUTATIONS=$${RIGHTSEAT_MUTATIONS:-20000} $(BIN)/python -m tests.fuzz
+	@ROUNDS=full $(BIN)/python -m pytest -q -n auto -m "not peers and not long"
+	@ROUNDS=full $(BIN)/python -m tests.fuzz
 	@$(BIN)/python -m tests.weather
 	@$(BIN)/python -m tests.demo
 	@$(BIN)/python -m tests.widgets

@@ -25,8 +25,8 @@ class InstallError(Exception):
 def install(python: Path, lock: Path) -> None:
     uv = fast(ROOT / ".venv")
     if uv is not None:
-        command = (str(uv), "pip", "install", "--quiet", "--python", str(python), "--require-hashes", "-r")
-        done = run((*command, str(lock)), env=os.environ | indexes())
+        command = (str(uv), "pip", "install", "--quiet", "--python", str(python), "--require-hashes")
+        done = run((*command, *cache_options(), "-r", str(lock)), env=os.environ | indexes())
         if done == "":
             return
         print(f"uv could not install {lock.name}, pip tries: {done}", file=sys.stderr)
@@ -54,6 +54,18 @@ def indexes() -> dict[str, str]:
     )
     url = os.environ.get("PIP_INDEX_URL") or asked.stdout.strip()
     return {"UV_DEFAULT_INDEX": url} if url and "UV_DEFAULT_INDEX" not in os.environ else {}
+
+
+def cache_options() -> tuple[str, ...]:
+    """Return uv's option for a home whose cache cannot be written: uv would not install anything."""
+    folder = Path(
+        os.environ.get("UV_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return ("--no-cache",)
+    return () if os.access(folder, os.W_OK | os.X_OK) else ("--no-cache",)
 
 
 def ensure_pip(python: Path) -> None:

@@ -1,8 +1,13 @@
-"""What every test must leave behind: nothing.
+"""What holds for every test.
 
-A test goes red when an async generator is finalised by the garbage collector or is still open when its loop
-closes, when a task is still running then, and when asyncio logs an error (a destroyed pending task, an
-exception nobody retrieved). test_conftest.py proves each of these.
+Nothing is left behind: a test goes red when an async generator is finalised by the garbage collector or is
+still open when its loop closes, when a task is still running then, and when asyncio logs an error (a
+destroyed pending task, an exception nobody retrieved).
+
+Marks are true: a test that opens a socket or starts a process without the mark `io` goes red, so that `make
+quick` runs neither. The embedded model's weights are there for tests marked `model` and for no others.
+
+test_conftest.py proves each of these.
 """
 
 import asyncio
@@ -11,6 +16,8 @@ import itertools
 import json
 import logging
 import os
+import sys
+import tempfile
 from asyncio import base_events, runners
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -20,16 +27,22 @@ import pytest
 from hypothesis import settings
 
 from rightseat import secret
+from tests.kit import embedded
+from tests.kit.rounds import rounds
 
-EXAMPLES = 100 if os.environ.get("RIGHTSEAT_VOLUME") == "full" else 25
-settings.register_profile("house", derandomize=True, deadline=None, database=None, max_examples=EXAMPLES)
-settings.load_profile("house")
+settings.register_profile(
+    "rightseat", derandomize=True, deadline=None, database=None, max_examples=rounds(100)
+)
+settings.load_profile("rightseat")
 
 # Transports and servers that were told to stop may need a few turns of the loop to do so.
-GRACE_SECONDS = 0.2
+GRACE_SECONDS = 5.0
 FREEZE_EVERY = 20
 torn_down = itertools.count(1)
 leaks: list[str] = []
+IO_EVENTS = {"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"}
+io_events: set[str] = set()
+no_weights = tempfile.TemporaryDirectory(prefix="rightseat-no-weights-")
 
 
 def name_of(stream: AsyncGeneratorType[object, object]) -> str:
@@ -71,7 +84,15 @@ shutdown = vars(base_events.BaseEventLoop)["shutdown_asyncgens"]
 cancel = vars(runners)["_cancel_all_tasks"]
 
 
+def record_io(event: str, arguments: tuple[object, ...]) -> None:
+    """Audit hook: remembers what a test did that `make quick` promises not to do."""
+    # urllib3 looks whether there is IPv6, by this bind, when it is imported.
+    if event in IO_EVENTS and arguments[1:] != (("::1", 0),):
+        io_events.add(event)
+
+
 def pytest_configure() -> None:
+    sys.addaudithook(record_io)
     for method in ("_asyncgen_finalizer_hook", "shutdown_asyncgens"):
         setattr(base_events.BaseEventLoop, method, vars(WatchedLoop)[method])
     vars(runners)["_cancel_all_tasks"] = cancel_all_tasks
@@ -84,10 +105,45 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("model") and isinstance(item, pytest.Function):
+            # First of all: fixtures of a module or a session may need the weights as well.
+            item.fixturenames.insert(0, "embedded_weights")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown() -> Generator[None]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Point RIGHTSEAT_CACHE at the weights for a test marked `model`, at an empty folder for any other."""
+    before = os.environ.get("RIGHTSEAT_CACHE")
+    folder = embedded.FOLDER if item.get_closest_marker("model") else no_weights.name
+    os.environ["RIGHTSEAT_CACHE"] = str(folder)
+    io_events.clear()
+    try:
+        return (yield)
+    finally:
+        os.environ.pop("RIGHTSEAT_CACHE", None)
+        if before is not None:
+            os.environ["RIGHTSEAT_CACHE"] = before
+
+
+@pytest.fixture(scope="session")
+def embedded_weights(request: pytest.FixtureRequest) -> Path:
+    """The embedded model's weights, fetched if need be. "Could not fetch" is told apart from "failed"."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():
+            return embedded.fetch(embedded.FOLDER)
+    except embedded.NotFetchedError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     yield
     gc.collect()
+    if io_events and not any(map(item.get_closest_marker, ("io", "peers", "model"))):
+        leaks.append(f"mark this test with pytest.mark.io: it did {', '.join(sorted(io_events))}")
     if next(torn_down) % FREEZE_EVERY == 0:
         # What was imported and cached meanwhile stays too.
         gc.freeze()
@@ -98,7 +154,7 @@ def pytest_runtest_teardown() -> Generator[None]:
 
 @pytest.fixture(scope="session")
 def driven() -> Callable[[str, str], None]:
-    """Notes for the end of `make test` that a real client of this name and version was driven."""
+    """Notes for the summary of `make test-all` that a real client of this name and version was driven."""
 
     def note(name: str, version: str) -> None:
         if record := os.environ.get("RIGHTSEAT_DRIVEN"):
@@ -114,3 +170,11 @@ def own_secrets() -> Iterator[None]:
     before = set(secret._known)
     yield
     secret._known.intersection_update(before)
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return half as many workers again as there are cores: many tests wait for a process or a socket."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + cores // 2

@@ -29,6 +29,7 @@ def write(folder: Path, text: str, name: str) -> Path:
     return folder / "rightseat.toml"
 
 
+@pytest.mark.slow
 async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
     path = write(
         tmp_path,

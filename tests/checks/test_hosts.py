@@ -44,6 +44,7 @@ def test_binary_file_is_skipped(tmp_path: Path) -> None:
     assert list(hosts.problems(path, tmp_path)) == []
 
 
+@pytest.mark.io
 def test_ignored_and_deleted_files_are_not_looked_at(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     for name in ("kept.py", "gone.py", "ignored.py"):

@@ -5,6 +5,8 @@ import pytest
 
 from checks import packages
 
+pytestmark = pytest.mark.io
+
 
 def program(folder: Path, name: str, code: str) -> Path:
     """An executable that signs the log with its name and ends with `code`."""
@@ -43,3 +45,13 @@ def test_what_cannot_be_installed_is_told_apart(
     code = packages.main([str(program(tmp_path, "python", "exit 1")), str(tmp_path / "lock.txt")])
     assert code == packages.COULD_NOT_INSTALL
     assert capsys.readouterr().err.splitlines()[-1].startswith("could not install ")
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    assert packages.cache_options() == ()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert packages.cache_options() == ("--no-cache",)

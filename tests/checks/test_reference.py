@@ -78,6 +78,7 @@ def test_an_error_outside_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -
         error_pages.overview()
 
 
+@pytest.mark.slow
 def test_stale_pages_are_red_until_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

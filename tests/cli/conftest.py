@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,9 +23,11 @@ from rightseat.door import Door, Host, Request, Route, whole
 from rightseat.errors import RightseatError
 from rightseat.events import RunFailed, TextDelta
 from rightseat.messages import said
+from rightseat.models import scripted
 from rightseat.pump import Head, Reply
 from rightseat.streams import closing
 from rightseat.turn import Turn
+from tests.kit.patience import STUCK
 
 
 async def _say(request: Request, host: Host) -> Reply:
@@ -61,7 +64,7 @@ class Serving:
         reader, writer = await self.connect()
         writer.write(data)
         try:
-            return await asyncio.wait_for(reader.read(), 10)
+            return await asyncio.wait_for(reader.read(), STUCK)
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):
@@ -88,11 +91,28 @@ def script(folder: Path, text: str, pace_ms: int = 0) -> str:
 
 
 @pytest.fixture
+def go(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Scripts with a pace say one word, and the others when this is set."""
+    found, begun = asyncio.Event(), set[asyncio.Task[None] | None]()
+
+    async def sleep(seconds: float) -> None:
+        task = asyncio.current_task()
+        if seconds and task in begun:
+            await found.wait()
+        begun.add(task)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(scripted, "asyncio", SimpleNamespace(sleep=sleep))
+    return found
+
+
+@pytest.fixture
 def serve(tmp_path: Path) -> Serve:
     @contextlib.asynccontextmanager
     async def serving(toml: str = "") -> AsyncIterator[Serving]:
         path = tmp_path / "rightseat.toml"
-        path.write_text(toml or script(tmp_path, "hello"))
+        # The default model has weights that would have to be fetched.
+        path.write_text(toml if "[models" in toml else f"{toml}\n{script(tmp_path, 'hello')}")
 
         config = load(path, env={})
         app = App(registry.runtime(config), config.server, [DOOR], authenticate=authenticator(config))
@@ -102,12 +122,12 @@ def serve(tmp_path: Path) -> Serve:
         with listen("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
             task = asyncio.create_task(server.serve(sockets=[listener]))
-            await asyncio.wait_for(ready.wait(), 10)
+            await asyncio.wait_for(ready.wait(), STUCK)
             try:
                 yield Serving(server, service, port, path, task)
             finally:
                 server.should_exit = True
                 server.leaving.set()
-                await asyncio.wait_for(task, 40)
+                await asyncio.wait_for(task, STUCK)
 
     return serving

@@ -21,6 +21,9 @@ from rightseat.config import Config, ServerSettings, load
 from rightseat.doctor import setup
 from rightseat.doctor.line import Line
 from rightseat.secret import Secret
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 DEMO = '[server]\nport = 0\n[models.default]\nspec = "scripted:demo"\n'
 
@@ -206,7 +209,9 @@ def test_a_terminal_without_check_marks(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(DEMO)
     line = [sys.executable, "-m", "rightseat", "doctor"]
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        line, cwd=folder, env=env, capture_output=True, text=True, timeout=STUCK, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "? Python" in done.stdout
 

@@ -18,6 +18,7 @@ from rightseat.auth import Authenticator
 from rightseat.cli.doctor import report
 from rightseat.config import AuthSettings, Config, ServerSettings
 from rightseat.config.settings import ModelSettings
+from rightseat.doctor import doors
 from rightseat.doctor import server as whole_server
 from rightseat.doctor.line import Line
 from rightseat.door import Door, Probe, Request, Route, whole
@@ -26,24 +27,36 @@ from rightseat.pump import Message, Receive, Reply, Send
 from rightseat.registry import runtime
 from rightseat.secret import Secret
 from tests.kit.house import House, house, serving
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 Change = Callable[[Message], list[Message]]
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 
 
-def quick(pace_ms: int, folder: Path) -> Config:
+# Slow enough to tell whether its stream flows, on any machine.
+PACE = 150
+
+
+def spec(pace_ms: int, folder: Path) -> str:
     file = folder / f"pace{pace_ms}.json"
     file.write_text(
         json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]})
     )
-    return Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
+    return f"scripted:{file}"
 
 
-async def examined(url: str, key: str | None = None) -> list[Line]:
-    return await report(url, Secret(key) if key else None, None, quiet=True)
+def quick(pace_ms: int, folder: Path) -> Config:
+    return Config(models={"default": ModelSettings(spec=spec(pace_ms, folder))})
+
+
+async def examined(url: str, key: str | None = None, telling: float = STUCK) -> list[Line]:
+    """What is told; a stream that took less than `telling` seconds says nothing about its flow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doors, "TELLING", telling)
+        return await report(url, Secret(key) if key else None, None, quiet=True)
 
 
 def broken(lines: list[Line]) -> list[str]:
@@ -67,10 +80,11 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
     assert {"page at localhost:3000", "page of a stranger"} <= good
 
 
+@pytest.mark.long
 async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
-    for pace, state in ((0, "skipped"), (150, "good")):
+    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, doors.TELLING, "good")):
         async with house(runtime(quick(pace, tmp_path), env={})) as home:
-            lines = await examined(home.url)
+            lines = await examined(home.url, telling=telling)
         assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
 
 
@@ -218,9 +232,10 @@ async def test_what_a_proxy_breaks_is_found(
     assert all(line.fix for line in lines if line.state == "broken")
 
 
+@pytest.mark.long
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
-    async with behind(changing(held_back), tmp_path, pace=150) as url:
-        lines = await examined(url, "alices-own-key")
+    async with behind(changing(held_back), tmp_path, pace=PACE) as url:
+        lines = await examined(url, "alices-own-key", telling=doors.TELLING)
     streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
     assert broken(lines) == [f"{stream}, flows" for stream in streams]
 
@@ -273,13 +288,14 @@ def test_no_answer_of_a_stranger_confuses_a_probe(status: int, body: bytes) -> N
 async def command(url: str) -> tuple[int | None, bytes, bytes]:
     line = ["-m", "rightseat", "doctor", "--url", url, "--json"]
     child = await asyncio.create_subprocess_exec(sys.executable, *line, stdout=PIPE, stderr=PIPE)
-    out, err = await asyncio.wait_for(child.communicate(), 40)
+    out, err = await asyncio.wait_for(child.communicate(), STUCK)
     return child.returncode, out, err
 
 
-@pytest.mark.process
-async def test_the_command_and_its_exit_code() -> None:
-    async with Server() as server:
+@pytest.mark.long
+@pytest.mark.io
+async def test_the_command_and_its_exit_code(tmp_path: Path) -> None:
+    async with Server(model=spec(PACE, tmp_path)) as server:
         code, out, err = await command(server.url)
     assert (code, err) == (0, b"")
     assert json.loads(out)["ok"] is True

@@ -14,6 +14,8 @@ from rightseat.doctor.line import Line
 from rightseat.models.llamacpp import weights
 from tests.models.llamacpp.ggufs import gguf, usual
 
+pytestmark = pytest.mark.io
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

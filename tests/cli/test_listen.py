@@ -12,6 +12,7 @@ from rightseat.errors import ConfigError
 from rightseat.secret import Secret
 
 
+@pytest.mark.io
 def test_port_zero_takes_a_free_one() -> None:
     with listen.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -22,6 +23,7 @@ def test_port_zero_takes_a_free_one() -> None:
             pass
 
 
+@pytest.mark.io
 def test_a_port_in_use_says_what_to_do() -> None:
     with listen.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -31,6 +33,7 @@ def test_a_port_in_use_says_what_to_do() -> None:
     assert f"--port {port + 1}" in caught.value.message
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "x" * 300])
 def test_an_address_that_is_not_ours_says_so(host: str) -> None:
     with pytest.raises(ConfigError, match=r"--host 127\.0\.0\.1"):

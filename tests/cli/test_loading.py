@@ -22,9 +22,12 @@ from rightseat.prompt import Prompt
 from rightseat.registry import every
 from tests.cli.test_server import until
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.process import alive, rss_bytes
 from tests.kit.server import Server as Command
 from tests.kit.server import executable
+
+pytestmark = pytest.mark.io
 
 
 class Loaded:
@@ -80,7 +83,7 @@ async def test_a_signal_while_it_loads_ends_it(number: signal.Signals) -> None:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         await until(lambda: model.steps)
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, STUCK)
     assert said == []
     assert model.steps == ["start", "close"]
 
@@ -116,21 +119,20 @@ async def test_a_reload_that_cannot_load_keeps_the_old(monkeypatch: pytest.Monke
 
 
 @pytest.mark.model
-@pytest.mark.timeout(120)
 async def test_the_default_is_the_embedded_model_and_a_reload_keeps_its_process() -> None:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
     line = [executable(), "serve", "--port", "0"]
-    async with Command(command=line, env=env, patience=60) as server:
+    async with Command(command=line, env=env) as server:
         assert "local (SmolLM2-135M-Instruct, embedded)" in server.stdout
         [child] = server.children
         assert server.rss - rss_bytes(child) < 80e6, "the weights are the child's"
-        async with Client(server.url, patience=60) as client:
+        async with Client(server.url) as client:
             await client.post("/v1/completions", {"prompt": "The capital of France is", "temperature": 0})
             assert (await client.head()).status == 200
             assert "Paris" in (await client.json())["choices"][0]["text"]
         (server.folder / "rightseat.toml").write_text("[server]\nkeep_alive = 9\n")
         server.signal(signal.SIGHUP)
-        await until(lambda: "reloaded" in server.stderr, within=30)
+        await until(lambda: "reloaded" in server.stderr)
         assert server.children == [child]
         os.kill(child, signal.SIGKILL)
         # Not ready while it is down, and ready again with the next one.
@@ -139,12 +141,12 @@ async def test_the_default_is_the_embedded_model_and_a_reload_keeps_its_process(
         assert child not in server.children
         last = server.children
         server.signal(signal.SIGTERM)
-        assert await server.exited(20) == 0
+        assert await server.exited() == 0
     assert not any(alive(pid) for pid in last)
 
 
 async def becomes(url: str, status: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(STUCK):
         while True:
             async with Client(url) as client:
                 await client.get("/ready")

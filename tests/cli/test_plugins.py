@@ -86,6 +86,7 @@ def test_nothing_to_check_is_told(tmp_path: Path, name: str) -> None:
     assert "folder" in str(said.exception)
 
 
+@pytest.mark.io
 def test_a_check_runs_nothing_and_a_terminal_stays_as_it_is(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     code = f"import pathlib\npathlib.Path({str(canary)!r}).touch()\nexported = []\n"

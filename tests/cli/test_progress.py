@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import time
 
 from rightseat.cli.progress import downloading, waiting
+from tests.kit.patience import STUCK
 
 
 class Terminal(io.StringIO):
@@ -19,12 +21,17 @@ class Ascii(Terminal):
 
 
 class Closed(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+
     def isatty(self) -> bool:
+        self.asked.set()
         raise OSError(5, "gone")
 
 
 def until(out: io.StringIO, text: str) -> None:
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + STUCK
     while text not in out.getvalue():
         assert time.monotonic() < limit, out.getvalue()
         time.sleep(0.001)
@@ -32,7 +39,7 @@ def until(out: io.StringIO, text: str) -> None:
 
 def test_what_is_quick_says_nothing() -> None:
     out = Terminal()
-    with waiting("Loading", out):
+    with waiting("Loading", out, quiet=STUCK):
         pass
     assert out.getvalue() == ""
 
@@ -53,8 +60,9 @@ def test_a_file_gets_one_line() -> None:
 
 
 def test_a_terminal_that_is_gone_ends_nothing() -> None:
-    with waiting("Loading", Closed(), quiet=0):
-        time.sleep(0.01)
+    out = Closed()
+    with waiting("Loading", out, quiet=0):
+        assert out.asked.wait(STUCK)
 
 
 def test_a_download_in_a_terminal_is_a_bar() -> None:

@@ -6,11 +6,12 @@ import logging
 import pytest
 
 from tests.cli.conftest import Serve, Serving
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
-QUICK = "[server]\nheader_timeout = 0.2\nbody_timeout = 0.2\nmax_body_mb = 0.001\n"
+QUICK = "[server]\nheader_timeout = 0.5\nbody_timeout = 0.5\nmax_body_mb = 0.001\n"
 
 
 def status(reply: bytes) -> int:
@@ -105,7 +106,7 @@ async def test_the_second_request_of_a_connection_has_its_time_too(serve: Serve)
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert status(await reader.readuntil(b"}")) == 200
         writer.write(b"GET /hea")
-        assert status(await asyncio.wait_for(reader.read(), 10)) == 408
+        assert status(await asyncio.wait_for(reader.read(), STUCK)) == 408
         writer.close()
 
 
@@ -129,7 +130,7 @@ async def pieces(serving: Serving, data: bytes) -> bytes:
                 break
             writer.write(data)
             await asyncio.wait([answer], timeout=0.005)
-        return await asyncio.wait_for(answer, 10)
+        return await asyncio.wait_for(answer, STUCK)
     except ConnectionError:
         return b""
     finally:
@@ -141,7 +142,7 @@ async def test_endless_trailers_are_cut(serve: Serve) -> None:
         reader, writer = await serving.connect()
         writer.write(b"POST /say HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ")
         writer.write(b"a" * 200_000)
-        assert status(await asyncio.wait_for(reader.read(), 10)) == 431
+        assert status(await asyncio.wait_for(reader.read(), STUCK)) == 431
         writer.close()
 
 

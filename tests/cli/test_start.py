@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import rightseat
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 HEAVY = {"aiohttp", "asyncio", "hypothesis", "httptools", "jsonschema_rs", "msgspec", "pydantic", "rich"}
 HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime", "starlette", "uvicorn", "uvloop"}
@@ -26,7 +27,7 @@ def run(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.Com
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=STUCK,
         check=False,
     )
 
@@ -47,7 +48,7 @@ def test_what_is_quick_imports_nothing_heavy(tmp_path: Path, args: list[str]) ->
         "print('MODULES', *sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=STUCK, check=True
     )
     modules = set(done.stdout.split("MODULES")[1].split())
     assert "typer" in modules
@@ -81,7 +82,11 @@ def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], ne
         (["serve", "--host", "no.such.host.invalid"], {}, "no.such.host.invalid"),
         (["serve"], {"RIGHTSEAT_PORT": "x"}, "RIGHTSEAT_PORT"),
         (["serve", "--model", "openai:x"], {}, "OPENAI_API_KEY"),
-        (["chat", "--assistant", "x", "hi"], {}, "Those that exist: default,"),
+        (
+            ["chat", "--assistant", "x", "hi"],
+            {"RIGHTSEAT_MODEL": "scripted:demo"},
+            "Those that exist: default,",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_block(

@@ -8,10 +8,11 @@ from typing import Any
 from rightseat.models.llamacpp import weights
 from tests.demo.wordings import BOOKING, CLOCK, FLOW
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 
 Event = dict[str, Any]
-PATIENCE = 120
+PATIENCE = 5 * STUCK
 """Seconds: the first answer waits for the model, and it may be a slow machine."""
 
 

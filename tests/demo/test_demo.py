@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp import weights
 from tests.demo.asking import WISHES, asks_first, demo, draws, run, tells_the_time
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_a_wording_of_each_brings_what_it_should() -> None:
-    if weights.find().path is None:
-        pytest.skip("the embedded weights are not here: rightseat models pull")
     async with demo() as url:
         for wishes in WISHES.values():
             events = await run(url, wishes[1])

@@ -120,6 +120,7 @@ async def ask(url: str, words: list[str]) -> tuple[int, bytes]:
         return (await client.head()).status, await client.body()
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(("page", "words"), curls())
 async def test_requests_are_answered(page: Path, words: list[str]) -> None:
     # A grammar is for a model that goes on with a text as it is.
@@ -152,13 +153,13 @@ async def readmes(made: Runtime) -> tuple[Any, Any]:
     return json.loads(body), json.loads(shown)
 
 
+@pytest.mark.io
 async def test_the_readmes_answer_has_the_real_shape() -> None:
     real, told = await readmes(demo())
     assert shape(real) == shape(told)
 
 
 @pytest.mark.model
-@pytest.mark.timeout(120)
 async def test_the_readmes_answer_is_the_embedded_models() -> None:
     real, told = await readmes(runtime(Config(), env={}))
     assert shape(real) == shape(told)
@@ -177,6 +178,7 @@ def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: p
     assert made.assistants["default"].context == 16384
 
 
+@pytest.mark.io
 async def test_the_readmes_library_example_answers_behind_fastapi(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,8 +22,9 @@ from rightseat.turn import Owner
 from tests.docs.test_docs import ROOT, blocks
 from tests.kit.client import Client
 from tests.kit.house import house, serving
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 PAGE = ROOT / "docs/extend.md"
 NAME = "rightseat_parrot"
@@ -44,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (source / name).write_text(text, encoding="utf-8")
     alone = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *alone, "--target", str(target), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * STUCK, check=False)
     assert done.returncode == 0, done.stderr
     return target
 

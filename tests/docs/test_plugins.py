@@ -54,6 +54,7 @@ def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
     assert (settings.path, settings.confirm) == ("inventory", "writes")
 
 
+@pytest.mark.io
 async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
     plugin = written(PAGES[0], tmp_path)

@@ -10,9 +10,10 @@ from pypdf import PdfReader, PdfWriter
 from rightseat.documents import Document, Limits, read
 from rightseat.documents.cut import fits
 from tests.documents import made
+from tests.kit.patience import STUCK
 
 # Nearly all of them are read in processes of their own.
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 FILES = Path(__file__).parent / "files"
 
 
@@ -115,7 +116,7 @@ async def test_html() -> None:
 )
 async def test_html_on_which_the_standard_parser_hangs(page: str) -> None:
     """Two of these take it minutes."""
-    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=Limits(seconds=10))
+    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=Limits(seconds=STUCK))
     assert found.text.startswith("hello")
 
 

@@ -76,7 +76,7 @@ async def test_words_are_not_taken_for_base64(text: str) -> None:
     assert (await read(text, kind="txt", budget=99)).text == text
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_the_bytes_win_over_a_wrong_name_and_type() -> None:
     page = await read(b"<html><p>expired", kind="pdf", name="a.pdf", budget=50)
     assert (page.text, page.kind) == ("expired", "html")
@@ -94,7 +94,7 @@ async def test_a_kind_by_name(name: str) -> None:
     assert found.kind == {"x.csv": "csv", "x.json": "json"}.get(name, "text")
 
 
-@pytest.mark.process
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("data", "kind", "note"),
     [
@@ -127,7 +127,7 @@ async def test_a_document_over_the_limit_is_not_looked_at() -> None:
         assert found.failed
 
 
-@pytest.mark.process
+@pytest.mark.io
 @pytest.mark.parametrize("kind", ["pdf", "docx", "xlsx", "xls", "html", "json", "csv", "png", "txt"])
 async def test_random_bytes_are_never_an_exception(kind: str) -> None:
     for data in (os.urandom(3000), b"PK\x03\x04" + os.urandom(3000), b"%PDF-1.7\n" + os.urandom(3000)):
@@ -154,6 +154,7 @@ def test_what_a_model_is_shown() -> None:
     assert Document("", "b").shown == "[b]"
 
 
+@pytest.mark.io
 def test_importing_it_imports_no_library_of_files() -> None:
     heavy = {"pypdf", "python_calamine", "nh3", "asyncio", "aiohttp"}
     code = f"import rightseat.documents, sys; sys.exit(str({heavy!r} & set(sys.modules) or ''))"

@@ -43,6 +43,7 @@ async def test_a_table_loses_its_repeated_keys_before_it_loses_rows() -> None:
     assert len(lines) == 41
 
 
+@pytest.mark.io
 async def test_a_large_table_keeps_its_columns_and_its_ends() -> None:
     found = await of(PRICES, 200)
     lines = found.text.split("\n")
@@ -60,6 +61,7 @@ async def test_a_large_table_keeps_its_columns_and_its_ends() -> None:
     assert shown > 10
 
 
+@pytest.mark.io
 async def test_columns_go_only_when_not_even_a_few_rows_fit() -> None:
     wide = [{f"column {n}": n * row for n in range(100)} for row in range(50)]
     found = await of(wide, 150)
@@ -85,6 +87,7 @@ async def test_an_object_of_lists_is_a_table_too() -> None:
     assert found.text.endswith("\n299,599")
 
 
+@pytest.mark.io
 async def test_a_nested_value_stays_json() -> None:
     value = {
         "status": "ok",
@@ -105,6 +108,7 @@ async def test_a_nested_value_stays_json() -> None:
     assert "of 900 items of a list are shown." in found.note
 
 
+@pytest.mark.io
 async def test_what_has_no_room_is_named() -> None:
     value = {"meta": {"x": "y" * 500}, "results": PRICES, "n": 7}
     shown = json.loads((await of(value, 30)).text)
@@ -124,6 +128,7 @@ async def test_what_nearly_is_json_is_read() -> None:
     assert (await read(json.dumps("a plain text"), kind="json", budget=9)).text == "a plain text"
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     "text",
     [
@@ -199,7 +204,7 @@ def test_what_is_read_in_the_loop_does_not_hold_it_up(name: str, budget: int) ->
     assert len(data) < INLINE * 1.2
     began = time.process_time()
     found = read_as(data, Reading(kind, budget))
-    assert time.process_time() - began < 0.3
+    assert time.process_time() - began < 1
     assert fits(found.text, budget)
 
 
@@ -214,6 +219,7 @@ async def test_csv_of_any_separator(mark: str) -> None:
     assert await read(text, name="x.tsv", budget=9999) == Document(text, kind="csv")
 
 
+@pytest.mark.io
 async def test_csv_that_is_uneven_quoted_or_broken() -> None:
     uneven = await read("a,b\n1\n2,3,4\n" * 99, kind="csv", budget=50)
     assert uneven.text.startswith("a,b,\n1,,\n2,3,4\n")
@@ -222,7 +228,7 @@ async def test_csv_that_is_uneven_quoted_or_broken() -> None:
     assert broken.text.startswith("a,b")
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_a_large_csv_is_read_apart() -> None:
     text = "n,text\n" + "".join(f"{n},{'x' * 50}\n" for n in range(20_000))
     found = await read(text, kind="text/csv", budget=200)

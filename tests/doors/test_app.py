@@ -11,6 +11,8 @@ from rightseat.secret import Secret
 from tests.kit.client import Client, request
 from tests.kit.house import Lines, house, says, serving
 
+pytestmark = pytest.mark.io
+
 BODY = b'{"messages": [{"role": "user", "content": "hi"}]}'
 
 

@@ -14,6 +14,8 @@ from tests.doors.copilotkit.client import ask, body, data, home
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 HI = [{"role": "user", "content": "hi"}]
 RUN = {"threadId": "t", "runId": "r", "state": {}, "tools": [], "context": []}
 PERSON = [{"id": "u", "role": "user", "content": "hi"}]

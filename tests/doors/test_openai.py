@@ -17,6 +17,8 @@ from tests.kit.client import Client, request
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 HI = [{"role": "user", "content": "hi"}]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}

@@ -14,6 +14,8 @@ from rightseat.prompt import Raw, Settings
 from tests.doors.test_openai import post
 from tests.kit.house import Lines, says
 
+pytestmark = pytest.mark.io
+
 PATH = "/v1/completions"
 
 

@@ -15,6 +15,8 @@ from tests.kit.client import Client
 from tests.kit.house import house
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 HI = [{"role": "user", "content": "hi"}]
 
 

@@ -13,15 +13,16 @@ from rightseat.models.llamacpp import weights
 from tests.doors.openbb.client import ROWS, WIDGETS, Chat, item
 from tests.kit.answers import say, tool
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server, executable
 from tests.kit.upstream import Upstream
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "openbb"
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 
 @asynccontextmanager
-async def started(name: str, env: Mapping[str, str], patience: float = 20) -> AsyncIterator[Server]:
+async def started(name: str, env: Mapping[str, str], patience: float = STUCK) -> AsyncIterator[Server]:
     server = Server(command=[executable(), "serve", "--port", "0"], env=env, patience=patience)
     shutil.copytree(EXAMPLES / name, server.folder, dirs_exist_ok=True)
     async with server:
@@ -73,11 +74,11 @@ async def test_functions() -> None:
         assert results == [json.dumps(ROWS), "+1.10%"]
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(180)
 async def test_local() -> None:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
-    async with started("local", env, patience=90) as server:
+    async with started("local", env, patience=2 * STUCK) as server:
         lines = [line async for line in examine(server.url, {})]
     assert [line.text() for line in lines if line.state == "broken"] == []
     assert "openbb today: question" in {line.what for line in lines if line.state == "good"}

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.doors.copilotkit.client import body, data, merged, parts, text
 from tests.kit.client import Client, Frame, Head
+from tests.kit.patience import STUCK
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -214,7 +215,7 @@ def said(frame: Frame) -> str:
     )
 
 
-async def until(true: Callable[[], bool], within: float = 10, what: Callable[[], object] = str) -> None:
+async def until(true: Callable[[], bool], within: float = STUCK, what: Callable[[], object] = str) -> None:
     """Waits for something that only looking can tell."""
     limit = time.monotonic() + within
     while not true():

@@ -43,3 +43,14 @@ def hibernate(folder: str) -> str:
     _note(folder, "began")
     time.sleep(3600)
     return "slept"
+
+
+@tool
+async def block() -> str:
+    """Sleeps without giving the loop to anyone else, which no tool should do."""
+    _hold_the_loop()
+    return "slept"
+
+
+def _hold_the_loop() -> None:
+    time.sleep(0.001)

@@ -17,12 +17,12 @@ from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic, google, responses
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="module")]
 
 KEY = "sk-vendors-canary"
 ASKED = "prompt-canary"
-WITHIN = 0.1
-SLOW = {"say": [f"w{n} " for n in range(500)], "pace_ms": 20}
+# Takes longer than a stuck program: whoever only waits for its end is seen.
+SLOW = {"say": [f"w{n} " for n in range(5000)], "pace_ms": 20}
 HALF = ["w0", " w1", " w2"]
 CONFIG = """
 [models.chat]
@@ -118,4 +118,4 @@ async def test_a_client_that_leaves(stage: Stage, face: Face, vendor: str) -> No
         await upstream.received(asked + 1)
         if face.streamed:
             await spoken(client, "w1")
-    await upstream.all_closed(closed + 1, WITHIN)
+    await upstream.all_closed(closed + 1)

@@ -1,11 +1,11 @@
-"""`make eval`: RIGHTSEAT_MUTATIONS mutated requests for each door, as a table in evals/mutations.md."""
+"""`make eval`: mutated requests for each door, as a table in evals/mutations.md."""
 
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.fuzz.storm import DOORS, HEADINGS, Row, storm, target, wanted
+from tests.fuzz.storm import DOORS, HEADINGS, Row, count_requests, storm, target
 
 TABLE = Path(__file__).resolve().parents[2] / "evals" / "mutations.md"
 
@@ -25,7 +25,7 @@ def table(lines: Iterable[Sequence[str]]) -> str:
 
 
 def main() -> int:
-    made = asyncio.run(rows(wanted(20_000)))
+    made = asyncio.run(rows(count_requests()))
     said = "# Mutated requests\n\n" + table([HEADINGS, *(row.cells() for row in made)])
     faults = [fault for row in made for fault in row.faults]
     if faults:

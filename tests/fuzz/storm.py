@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -13,11 +12,12 @@ from tests.fuzz.mutations import Mutant, mutant
 from tests.fuzz.valid import CHAT, EMBEDDINGS, SCRIPT
 from tests.kit.client import Client, Closed, request
 from tests.kit.faults import body
+from tests.kit.patience import STUCK
+from tests.kit.rounds import rounds
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 
 DOORS = ("openai", "agui")
-HANG = 5.0
 GROWTH = 50e6
 CANARY_EVERY = 1000
 AT_ONCE = 4
@@ -37,9 +37,9 @@ SUMS = 'def add(a: int, b: int) -> int:\n    "Adds."\n    return a + b\n'
 VECTOR = b'{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1]}],"model":"vectors"}'
 
 
-def wanted(default: int) -> int:
-    """How many requests for each door."""
-    return int(os.environ.get("RIGHTSEAT_MUTATIONS") or default)
+def count_requests() -> int:
+    """Return how many requests each door gets: a hundred a round."""
+    return 100 * rounds(200)
 
 
 @dataclass
@@ -92,7 +92,7 @@ HEADINGS = (
 
 
 async def whole_answer(url: str, made: Mutant) -> tuple[int, bytes]:
-    async with asyncio.timeout(HANG), Client(url, patience=HANG) as client:
+    async with asyncio.timeout(STUCK), Client(url) as client:
         headers = {"Connection": "close", **made.headers}
         await client.send(request(made.method, made.target, made.body, headers))
         head = await client.head()

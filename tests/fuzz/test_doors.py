@@ -18,10 +18,11 @@ from rightseat.models.openai.request import Dialect, body
 from rightseat.models.scripted import Scripted, load
 from rightseat.prompt import Prompt
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
-from tests.kit.volume import many as scaled
+from tests.kit.patience import STUCK
+from tests.kit.rounds import rounds
 from tests.security import inside
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 WORDS = "add look default user tool function yes {user} ^(a+)+$ #/ http://127.0.0.1:9/ file:///etc/passwd"
 ODD = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
@@ -73,7 +74,7 @@ class Bench:
 
     def ask(self, path: str, data: bytes, **headers: str) -> inside.Answer:
         async def limited() -> inside.Answer:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(STUCK):
                 given = [(name.replace("_", "-"), value) for name, value in headers.items()]
                 return await inside.call(self.app, "POST", path, given, data)
 
@@ -98,7 +99,7 @@ def bench() -> Iterator[Bench]:
 
 
 many = settings(
-    max_examples=scaled(150),
+    max_examples=rounds(150),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 paths = pytest.mark.parametrize("path", [CHAT, RUN])

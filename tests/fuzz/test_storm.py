@@ -4,14 +4,15 @@ import pytest
 
 from tests.fuzz import storm
 from tests.fuzz.mutations import Mutant, mutant
-from tests.fuzz.storm import DOORS, HEADINGS, Row, attempt, canary, target, wanted
+from tests.fuzz.storm import DOORS, HEADINGS, Row, attempt, canary, count_requests, target
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.io, pytest.mark.timeout(1800)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("door", DOORS)
 async def test_no_server_error_no_hang_no_growth(door: str) -> None:
-    count = wanted(1000)
+    count = count_requests()
     async with target() as server:
         row = await storm.storm(door, count, server)
         assert "Traceback" not in server.stderr

@@ -22,8 +22,9 @@ from tests.ground import isolated as module
 from tests.ground.isolated import decorated
 from tests.ground.waiting import until
 from tests.kit.house import Lines, calls, says
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 HERE = "tests.ground.isolated"
 ROOT = Path(__file__).parents[2]
@@ -209,7 +210,7 @@ async def test_what_a_tool_has_started_is_killed_with_it(tmp_path: Path) -> None
         call.cancel()
         await asyncio.wait([call])
     try:
-        await until(lambda: not alive(pid), seconds=1)
+        await until(lambda: not alive(pid))
     except TimeoutError:
         os.kill(pid, signal.SIGKILL)
         pytest.fail("the tool's own child is still there")
@@ -235,6 +236,6 @@ async def test_a_warm_child_that_died_is_replaced() -> None:
         os.kill(first, signal.SIGKILL)
         await gone(first)
         [(_, process)] = child.idle
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(STUCK):
             await process.wait()
         assert (await child.call({})).value != first

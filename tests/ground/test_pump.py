@@ -8,8 +8,9 @@ import pytest
 
 from rightseat.pump import Head, Message, Pace, pump
 from tests.ground.waiting import until
+from tests.kit.patience import STUCK
 
-CALM = Pace(keep_alive=30, send_timeout=30)
+CALM = Pace(keep_alive=10 * STUCK, send_timeout=10 * STUCK)
 OK = Head(200, ((b"content-type", b"text/event-stream"),), keep_alive=b": ping\n\n")
 
 
@@ -56,7 +57,7 @@ class Reply:
 
 
 async def bounded(socket: Socket, reply: Reply, pace: Pace = CALM, **more: Any) -> bool:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(STUCK):
         return await pump(reply.stream(), socket.receive, socket.send, pace=pace, **more)
 
 
@@ -102,7 +103,7 @@ async def test_what_a_client_sends_is_not_its_leaving() -> None:
         go.set()
         return await socket.receive()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(STUCK):
         assert await pump(reply.stream(), receive, socket.send, pace=CALM) is True
     assert socket.bodies == [b"one", b""]
 
@@ -121,12 +122,19 @@ async def test_keep_alives_come_while_idle_after_the_head() -> None:
     assert socket.bodies[-2:] == [b"one", b""]
 
 
-async def test_no_keep_alive_while_there_is_something_to_say() -> None:
+async def test_no_keep_alive_while_there_is_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    # The time that a machine takes must not look like silence.
+    monkeypatch.setattr(loop, "time", lambda: now)
+
     class Busy(Reply):
         async def stream(self) -> AsyncIterator[Head | bytes]:
+            nonlocal now
             yield OK
             for _ in range(30):
-                await asyncio.sleep(0.01)
+                now += 0.01
+                await asyncio.sleep(0)
                 yield b"word"
 
     socket = Socket()
@@ -185,12 +193,12 @@ async def test_a_cancelled_pump_closes_the_reply() -> None:
 @pytest.mark.parametrize("leaves", [True, False])
 async def test_a_reader_stuck_on_a_keep_alive_is_dropped_too(leaves: bool) -> None:
     socket, reply = Socket(lambda message: message.get("body") == OK.keep_alive), Reply(OK, asyncio.Event())
-    pace = Pace(keep_alive=0.01, send_timeout=30 if leaves else 0.05)
+    pace = Pace(keep_alive=0.01, send_timeout=10 * STUCK if leaves else 0.05)
     task = asyncio.create_task(pump(reply.stream(), socket.receive, socket.send, pace=pace))
     await until(lambda: socket.bodies)
     if leaves:
         socket.left.set()
-    done, _ = await asyncio.wait([task], timeout=1)
+    done, _ = await asyncio.wait([task], timeout=STUCK)
     task.cancel()
     await asyncio.wait([task])
     assert done

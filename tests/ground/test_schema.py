@@ -12,6 +12,7 @@ import pytest
 from rightseat import schema
 from rightseat.errors import CallerError
 from rightseat.schema import MAX_BYTES, MAX_CACHED, MAX_DEPTH, checker, depth
+from tests.kit.patience import STUCK
 
 FORM = {
     "type": "object",
@@ -113,6 +114,7 @@ def test_breadth_is_not_depth() -> None:
     assert depth({"enum": list(range(10_000))}) == 3
 
 
+@pytest.mark.io
 def test_remote_references_are_refused_without_a_fetch(asked: tuple[str, list[str]]) -> None:
     url, paths = asked
     for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$dynamicRef": url}):
@@ -133,7 +135,7 @@ def test_a_pattern_that_backtracks_does_not_hang(pattern: str) -> None:
     check = checker({"type": "string", "pattern": pattern})
     begun = time.process_time()
     assert check.problem("a" * 5_000 + "!") is not None
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < STUCK
 
 
 def test_a_good_pattern_still_fits() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from rightseat.threads import MAX_ABANDONED, Threads, ThreadsExhausted
 from tests.ground.waiting import until
+from tests.kit.patience import STUCK
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
 
@@ -26,8 +27,17 @@ class Gate:
     def __call__(self) -> str:
         self.thread = threading.current_thread()
         self.begun.set()
-        assert self.go.wait(30)
+        assert self.go.wait(STUCK)
         return "late"
+
+    async def left(self, threads: Threads) -> None:
+        """A call that times out while it is at work."""
+        self.begun.clear()
+        call = asyncio.create_task(threads.run(self))
+        await until(self.begun.is_set)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await call
 
 
 @asynccontextmanager
@@ -35,9 +45,7 @@ async def abandoned(threads: Threads, count: int = 1) -> AsyncIterator[Gate]:
     """So many calls timed out, their threads still at work; they are let go at the end."""
     gate = Gate()
     for _ in range(count):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await threads.run(gate)
+        await gate.left(threads)
     try:
         yield gate
     finally:
@@ -74,7 +82,7 @@ async def test_an_exception_comes_back_as_itself(error: Exception) -> None:
 
 
 async def test_stop_iteration_does_not_hang_the_call() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         with pytest.raises(RuntimeError, match="StopIteration"):
             await Threads().run(lambda: next(iter(())))
 
@@ -93,7 +101,7 @@ async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink(
     threads, go = Threads(), threading.Event()
 
     def work() -> None:
-        go.wait(30)
+        go.wait(STUCK)
         raise ValueError("nobody hears this")
 
     task = asyncio.create_task(threads.run(work))
@@ -136,15 +144,10 @@ async def test_context_variables_are_seen_and_not_changed() -> None:
 def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
     gate = Gate()
 
-    async def left() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await Threads().run(gate)
-
-    asyncio.run(left())
+    asyncio.run(gate.left(Threads()))
     gate.go.set()
     assert gate.thread is not None
-    gate.thread.join(10)
+    gate.thread.join(STUCK)
     assert not gate.thread.is_alive()
 
 
@@ -154,7 +157,7 @@ async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
     await until(gate.begun.is_set)
     gate.go.set()
     assert gate.thread is not None
-    gate.thread.join(10)  # its result is now in the loop's queue, and the cancel comes right behind it
+    gate.thread.join(STUCK)  # its result is now in the loop's queue, and the cancel comes right behind it
     asyncio.get_running_loop().call_soon(task.cancel)
     await asyncio.wait([task])
     assert threads.abandoned == 0

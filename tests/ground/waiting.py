@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from rightseat.streams import closing
+from tests.kit.patience import STUCK
 
 T = TypeVar("T")
 
 
-async def until(condition: Callable[[], object], seconds: float = 20) -> None:
+async def until(condition: Callable[[], object], seconds: float = STUCK) -> None:
     async with asyncio.timeout(seconds):
         while True:
             if condition():

@@ -121,6 +121,7 @@ def test_no_table_is_no_rule(tmp_path: Path) -> None:
     assert guard.checks == ()
 
 
+@pytest.mark.slow
 async def test_an_assistant_has_its_own_rules_or_those_of_default(tmp_path: Path) -> None:
     toml = """
 [models.small]

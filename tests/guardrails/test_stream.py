@@ -15,6 +15,7 @@ from rightseat.layers.guardrails.redact import Personal
 from rightseat.layers.guardrails.rules import Lists
 from rightseat.layers.guardrails.screen import Piece, Screen
 from rightseat.layers.guardrails.words import MAX_GAP, Found, Words
+from tests.kit.rounds import rounds
 
 DENIED = ("bad word", "abba", "ab", "赌博", "Straße", "café", "a1-b2", "ba ba")
 LETTERS = "abw 1-\u200b\u00ad赌博ßsStreéoräd.,\nＡａＢ"
@@ -48,7 +49,7 @@ woven = st.lists(
 places = st.lists(st.integers(0, 400), max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_a_denied_word_never_passes_however_it_is_cut(text: str, ends: list[int]) -> None:
     words = Words(DENIED)
@@ -67,13 +68,13 @@ def naive(text: str, words: Iterable[str]) -> bool:
     return any(symbols(word) in plain for word in words)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(woven)
 def test_words_are_found_as_by_looking_for_each_alone(text: str) -> None:
     assert Words(DENIED).within(text) == naive(text, DENIED)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_no_more_is_held_than_may_become_a_word(text: str, ends: list[int]) -> None:
     words = Words(("bad word", "赌博", "abba"))
@@ -115,7 +116,7 @@ personal = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_a_stream_is_redacted_as_the_whole_text_is(text: str, ends: list[int]) -> None:
     streamed, kind = passed(Lists(redacted=KINDS).screen(), cut(text, ends))
@@ -123,7 +124,7 @@ def test_a_stream_is_redacted_as_the_whole_text_is(text: str, ends: list[int]) -
     assert streamed == PERSONAL.redacted(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_refused_data_never_passes(text: str, ends: list[int]) -> None:
     whole = passed(Lists(refused=KINDS).screen(), [text])
@@ -131,7 +132,7 @@ def test_refused_data_never_passes(text: str, ends: list[int]) -> None:
     assert (whole[1] == "personal") == (PERSONAL.redacted(text) != text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(st.text(alphabet="abc 019-x\n", max_size=120), places)
 def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) -> None:
     rules = Lists(patterns=Patterns([r"\d{2}-[abc]+x"]), window=12)
@@ -143,7 +144,7 @@ def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) ->
     assert kind is None or re.search(r"\d{2}-[abc]+x", text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=rounds(300), deadline=None)
 @given(
     st.text(alphabet="clas -\n", max_size=60)
     | st.sampled_from(["cccccccccass-ccccccccc", "assssss", "a ass"]),
@@ -157,7 +158,7 @@ def test_a_cut_is_not_the_edge_of_a_word(text: str, ends: list[int]) -> None:
     assert not re.search(r"\bass\b", out + "x")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(woven, personal, places)
 def test_all_rules_together_keep_what_each_promises(text: str, more: str, ends: list[int]) -> None:
     rules = Lists(deny=Words(DENIED), redacted=KINDS, patterns=Patterns([r"b{3}"]), window=5)

@@ -8,6 +8,7 @@ from ssl import SSLContext
 from yarl import URL
 
 from rightseat.http import Client, Response, request_head
+from tests.kit.patience import STUCK
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -64,7 +65,7 @@ async def serving(
     listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
     scheme = "https" if tls else "http"
     url = URL.build(scheme=scheme, host=host, port=listening.sockets[0].getsockname()[1], path="/v1/x")
-    client = Client(url, connect_timeout=5)
+    client = Client(url, connect_timeout=STUCK)
     try:
         yield server, client, url
     finally:
@@ -75,7 +76,7 @@ async def serving(
 
 async def ask(client: Client, url: URL, body: bytes = b"{}") -> Response:
     """An answer whose head is there."""
-    deadline = asyncio.get_running_loop().time() + 10
+    deadline = asyncio.get_running_loop().time() + STUCK
     response = await client.send(request_head("POST", url, {"X-A": "b"}), body, deadline)
     try:
         await response.head()

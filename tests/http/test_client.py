@@ -12,6 +12,9 @@ from rightseat.http import Client, ConnectTimeout, Cut, client, request_head
 from tests.ground.waiting import until
 from tests.http.certificate import certificate
 from tests.http.serving import answering, ask, read, serving
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 
 @pytest.mark.parametrize(
@@ -68,12 +71,14 @@ async def test_a_server_that_speaks_unasked_is_left() -> None:
 
         async def talkative(writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            await asyncio.sleep(0.05)
+            # Not before the connection has been put aside for the next question.
+            await until(lambda: client._idle)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
 
-        server.reply = talkative
+        plain, server.reply = server.reply, talkative
         assert await read(client, url) == b"ok"
         await until(lambda: server.left == 1)
+        server.reply = plain
         assert await read(client, url) == b"ok"
 
 
@@ -102,16 +107,16 @@ async def test_nobody_listens() -> None:
         closed.bind(("127.0.0.1", 0))
         url = URL.build(scheme="http", host="127.0.0.1", port=closed.getsockname()[1])
         with pytest.raises(ConnectionRefusedError):
-            await ask(Client(url, connect_timeout=5), url)
+            await ask(Client(url, connect_timeout=STUCK), url)
 
 
 async def test_a_name_that_dns_cannot_have() -> None:
     url = URL.build(scheme="http", host="a" * 64 + ".test")
     with pytest.raises(OSError, match=r"DNS|known|Name"):
-        await ask(Client(url, connect_timeout=5), url)
+        await ask(Client(url, connect_timeout=STUCK), url)
 
 
-@pytest.mark.parametrize(("connect", "deadline"), [(0.05, 5.0), (5.0, 0.05)])
+@pytest.mark.parametrize(("connect", "deadline"), [(0.05, STUCK), (STUCK, 0.05)])
 async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: float, deadline: float) -> None:
     async def never(*_: object, **__: object) -> None:
         await asyncio.Event().wait()
@@ -127,7 +132,7 @@ async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: fl
 
 async def test_a_connection_lost_before_it_was_used() -> None:
     async with serving() as (_, ours, url):
-        connection = await ours._dialled(asyncio.get_running_loop().time() + 5)
+        connection = await ours._dialled(asyncio.get_running_loop().time() + STUCK)
         connection.abort()
         with pytest.raises(Cut):
             connection.ask(request_head("POST", url, {}) + b"0\r\n\r\n")
@@ -143,7 +148,7 @@ async def test_tls_needs_a_certificate_that_is_trusted(
         with pytest.raises(ssl.SSLCertVerificationError):
             await ask(ours, url)
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
-        trusting = Client(url, connect_timeout=5)
+        trusting = Client(url, connect_timeout=STUCK)
         for _ in range(2):
             assert await read(trusting, url) == b"ok"
         trusting.close()

@@ -8,6 +8,9 @@ from rightseat.http import Cut, NotHttp
 from rightseat.http.response import MAX_HEAD, MAX_WAITING, NEVER
 from tests.ground.waiting import until
 from tests.http.serving import answering, ask, read, serving
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n4\r\none \r\n4;x=y\r\ntwo \r\n5\r\nthree\r\n"
@@ -85,7 +88,7 @@ async def test_what_breaks_off_is_cut_after_all_that_came(name: str) -> None:
 async def test_a_broken_chunk_is_noticed_at_once() -> None:
     async with serving() as (server, client, url):
         server.reply = answering(CHUNKED, b"zz\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             with pytest.raises(NotHttp):
                 await read(client, url)
 
@@ -146,7 +149,7 @@ async def test_cutting_wakes_who_waits() -> None:
         arrival = response.arrival()
         assert response.since < NEVER
         response.cut()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             await arrival
         assert (response.ready, response.over, response.complete) == (True, True, False)
         response.close()

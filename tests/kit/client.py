@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
+from tests.kit.patience import STUCK
+
 Part = TypeVar("Part")
 
 
@@ -71,7 +73,7 @@ class Flow(Generic[Part]):
 class Client:
     """One connection. Every read waits at most `patience` seconds, then raises TimeoutError."""
 
-    def __init__(self, url: str, *, rcvbuf: int | None = None, patience: float = 10) -> None:
+    def __init__(self, url: str, *, rcvbuf: int | None = None, patience: float = STUCK) -> None:
         parts = urlsplit(url)
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._rcvbuf = rcvbuf

@@ -15,7 +15,6 @@ from rightseat.config import ServerSettings
 from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
 from rightseat.library import Runtime
 from rightseat.prompt import Prompt
-from rightseat.pump import Pace
 from rightseat.registry import every
 from rightseat.streams import closing
 from tests.ground.waiting import until
@@ -103,10 +102,9 @@ async def house(
     runtime: Runtime,
     settings: ServerSettings | None = None,
     authenticate: Authenticator | None = None,
-    pace: Pace | None = None,
 ) -> AsyncIterator[House]:
     settings = settings or ServerSettings(port=0)
-    app = App(runtime, settings, every("doors"), authenticate=authenticate, pace=pace or Pace())
+    app = App(runtime, settings, every("doors"), authenticate=authenticate)
     try:
         async with serving(app) as url:
             yield House(url, app)

@@ -14,8 +14,11 @@ from types import TracebackType
 from typing import Self
 
 from tests.kit import process
+from tests.kit.patience import STUCK
 
 POLL = 0.02
+LEFT = "run failed: restarting ("
+"""What it says of an answer that its own grace had to end."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
@@ -39,8 +42,9 @@ class Server:
         env: Mapping[str, str] | None = None,
         config: str | None = None,
         command: Sequence[str] | None = None,
-        patience: float = 20,
-        grace: float = 10,
+        patience: float = STUCK,
+        grace: float = STUCK,
+        orphans: float = STUCK,
         cores: set[int] | None = None,
     ) -> None:
         self._model = model
@@ -50,6 +54,7 @@ class Server:
         self._command = command
         self._patience = patience
         self._grace = grace
+        self._orphans = orphans
         self._cores = cores
         self._folder = tempfile.TemporaryDirectory(prefix="kit-server-", ignore_cleanup_errors=True)
         self._last_words: dict[str, str] = {}
@@ -155,15 +160,19 @@ class Server:
         self.url = self._ready_file.read_text().strip()
 
     async def stop(self) -> None:
-        """SIGTERM; AssertionError when it or a child of its own is still there after the grace."""
+        """SIGTERM; AssertionError when it is still there after the grace, a child of its own after `orphans`,
+        or an answer until the server's own grace ended it."""
         if self._child is None:
             return
-        if self.returncode is None:
+        running = self.returncode is None
+        if running:
             self.signal(signal.SIGTERM)
         try:
             await self.exited(self._grace)
-            if left := await self._left(within=1):
+            if left := await self._left(within=self._orphans):
                 raise AssertionError(f"children outlived the server: {left}")
+            if running and "grace" not in (self._config or "") and LEFT in self.stderr:
+                raise AssertionError(f"an answer did not end with its client\n{self._said()}")
         except AssertionError:
             await self._kill()
             raise
@@ -176,7 +185,7 @@ class Server:
                 return left
             await asyncio.sleep(POLL)
 
-    async def exited(self, within: float) -> int:
+    async def exited(self, within: float = STUCK) -> int:
         """The exit status, once it has exited by itself or by a signal of the test."""
         limit = time.monotonic() + within
         while (status := self.returncode) is None:
@@ -194,8 +203,8 @@ class Server:
         for member in process.session(self.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(member, signal.SIGKILL)
-        await self.exited(5)
-        await self._left(within=5)
+        await self.exited()
+        await self._left(within=STUCK)
 
     def _said(self) -> str:
         return f"--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"

@@ -11,6 +11,8 @@ from tests.kit import answers
 from tests.kit.chunks import words
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:

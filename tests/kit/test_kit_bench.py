@@ -23,6 +23,7 @@ from bench.upstream import batches, pieces
 from rightseat.doors.copilotkit.plan import planned
 from rightseat.plugins.load import read
 from tests.doors.copilotkit.client import DOCUMENT
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import ONLY_WHEN_NAMED, known
 
@@ -240,10 +241,10 @@ async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
     soak._check_cut(stream, order)
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_the_upstream_keeps_every_order() -> None:
     line = [sys.executable, "-m", "bench.upstream"]
-    async with asyncio.timeout(30), Server(command=line, env=OWN_ENV) as upstream:
+    async with asyncio.timeout(STUCK), Server(command=line, env=OWN_ENV) as upstream:
         await load(upstream.url, OPENAI, [Order(1, 5000, 0), Order(2, 3, 100, "timed")], "")
         assert [len(moments) for moments in (await report(upstream.url, "/sent")).values()] == [3]
         kept = await Kept.to(upstream.url)

@@ -9,7 +9,10 @@ import pytest
 
 from tests.kit import process
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
+
+pytestmark = pytest.mark.io
 
 PROGRAM = """
 import asyncio, os, pathlib, sys
@@ -27,7 +30,7 @@ async def main():
     else:
         asyncio.get_running_loop().add_signal_handler(15, stop.set)
     if "--child" in sys.argv:
-        await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(60)")
+        await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(3600)")
     url = "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
     print(url, os.environ.get("OPENAI_API_KEY"), flush=True)
     ready = pathlib.Path(os.environ["RIGHTSEAT_READY_FILE"])
@@ -52,7 +55,7 @@ async def test_it_starts_answers_and_exits(monkeypatch: pytest.MonkeyPatch) -> N
             assert await client.body() == b"ok"
         assert server.stdout == f"{server.url} None\n"
         assert server.stderr == ""
-        assert 0 < server.ready_cpu <= server.cpu_seconds < 10
+        assert 0 < server.ready_cpu <= server.cpu_seconds < STUCK
         assert server.rss > 1_000_000
         assert server.sockets >= 1
         assert server.threads >= 1
@@ -73,7 +76,7 @@ async def test_a_deaf_server_fails_and_is_killed() -> None:
 
 
 async def test_a_child_left_behind_fails_and_is_killed() -> None:
-    server = Server(command=line("--child"))
+    server = Server(command=line("--child"), orphans=0.2)
     with pytest.raises(AssertionError, match="children outlived"):
         async with server:
             (child,) = server.children

@@ -15,6 +15,8 @@ from tests.kit.faults import CANARY
 from tests.kit.sinks import Sink
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 
 @pytest.fixture
 async def upstream() -> AsyncIterator[Upstream]:
@@ -132,7 +134,7 @@ async def test_waits_end_when_the_client_leaves(upstream: Upstream, name: str, s
         (request,) = await upstream.received(1)
         assert upstream.closed == 0
         client.reset() if stream else client.close()
-        await upstream.all_closed(1, within=2)
+        await upstream.all_closed(1)
     assert request.left_at is not None
     await upstream.quiet()
     assert not upstream.live

@@ -16,6 +16,7 @@ from tests.kit.answers import Reply, text
 from tests.kit.catalogue import CATALOGUE
 from tests.kit.connection import Connection, Received
 from tests.kit.framing import raw
+from tests.kit.patience import STUCK
 
 WORD = re.compile(r"fault-([a-z0-9-]+)(?::([a-z0-9_=.,-]+))?")
 
@@ -45,7 +46,7 @@ class Upstream:
         self._server.close()
         for connection in list(self.live):
             connection.abort()
-        await self._until(lambda: not self.live and not self._answers, 5, lambda: "answers still running")
+        await self._until(lambda: not self.live and not self._answers, STUCK, lambda: "answers still running")
         await asyncio.gather(*self._notices)
         # A broken script is the test's mistake; it must not pass for a fault the server survived.
         if self._faults and kind is None:
@@ -78,21 +79,21 @@ class Upstream:
         """Connections that the peer closed."""
         return sum(c.closed_by_peer for c in self.connections)
 
-    async def all_closed(self, n: int, within: float) -> list[float]:
+    async def all_closed(self, n: int, within: float = STUCK) -> list[float]:
         """The moments (loop time) of n closes by the peer; AssertionError when there are fewer in time."""
         await self._until(
             lambda: self.closed >= n, within, lambda: f"{self.closed} of {n} connections closed by the peer"
         )
         return sorted(c.closed_at for c in self.connections if c.closed_at is not None)
 
-    async def received(self, n: int, within: float = 5) -> list[Received]:
+    async def received(self, n: int, within: float = STUCK) -> list[Received]:
         """The requests so far, once there are n."""
         await self._until(
             lambda: len(self.requests) >= n, within, lambda: f"{len(self.requests)} of {n} requests came"
         )
         return self.requests
 
-    async def quiet(self, within: float = 5) -> None:
+    async def quiet(self, within: float = STUCK) -> None:
         """Until no answer is under way (pooled idle connections may stay open)."""
         await self._until(
             lambda: not self._answers, within, lambda: f"{len(self._answers)} answers under way"

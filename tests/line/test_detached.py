@@ -19,7 +19,9 @@ from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
 from rightseat.streams import closing
 from tests.contract.stores.members import MEMBERS, Keeper
+from tests.ground.waiting import until
 from tests.kit.house import Lines, says
+from tests.kit.patience import STUCK
 
 ME, OTHER = Owner("me"), Owner("other")
 
@@ -249,16 +251,24 @@ async def test_an_orphan_is_stopped(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal, orphan_seconds=0.01)
     await runs.begin_run(turn())
-    await asyncio.wait_for(gate.closed.wait(), 5)
+    await asyncio.wait_for(gate.closed.wait(), STUCK)
     [*_, (_, last)] = await read(runs)
     assert isinstance(last, RunFailed)
 
 
-async def test_a_run_that_is_read_is_no_orphan(journal: Keeper) -> None:
+async def test_a_run_that_is_read_is_no_orphan(journal: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    ahead, real = 0.0, loop.time
+    monkeypatch.setattr(loop, "time", lambda: real() + ahead)
     gate = Gate()
-    runs = Threads(gate, journal, orphan_seconds=0.01)
+    runs = Threads(gate, journal, orphan_seconds=STUCK)
     reader = asyncio.create_task(taken(await runs.begin_run(turn())))
-    await asyncio.sleep(0.05)
+    [live] = runs.live.values()
+    await until(lambda: live.readers and live.begun.is_set())
+    ahead = 2 * STUCK
+    # A timer that is due now runs in the next turn, and ends the run in those after it.
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not gate.closed.is_set()
     gate.words.put_nowait(None)
     assert isinstance((await reader)[-1][1], RunFinished)

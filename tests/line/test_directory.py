@@ -32,6 +32,7 @@ from rightseat.streams import closing
 from rightseat.tools import Pause, Result, Tool, ToolContext
 from rightseat.turn import Answer, Owner, Turn
 from tests.kit.chunks import dump
+from tests.kit.patience import STUCK
 
 
 @dataclass
@@ -173,7 +174,7 @@ async def test_places_start_at_the_same_time() -> None:
             await both.wait()
 
     runtime = Runtime(sources=[Slow(), Slow()], store=Memory())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         await runtime.start()
 
 

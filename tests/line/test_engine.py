@@ -37,13 +37,15 @@ from tests.line.asking import codes, results, run
 
 async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> None:
     order: list[str] = []
-    met = asyncio.Barrier(2)
+    met, over = asyncio.Barrier(2), asyncio.Event()
 
     @tool
     async def wait(name: str) -> str:
         await met.wait()  # a barrier of two: one after the other would never pass it
-        await asyncio.sleep(0.02 if name == "first" else 0)
+        if name == "first":
+            await over.wait()
         order.append(name)
+        over.set()
         return name
 
     model = Lines(calls(("wait", '{"name":"first"}'), ("wait", '{"name":"second"}')), says("ok"))
@@ -294,7 +296,7 @@ async def test_a_runs_deadline_ends_it_with_an_event() -> None:
         yield Reasoning("hm")
         await asyncio.Event().wait()
 
-    events = await run(Runtime(model=Lines(waits), limits=Limits(run_seconds=0.01)))
+    events = await run(Runtime(model=Lines(waits), limits=Limits(run_seconds=0.5)))
     assert any(isinstance(event, ReasoningDelta) for event in events)
     failed = events[-1]
     assert isinstance(failed, RunFailed)

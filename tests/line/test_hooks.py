@@ -18,6 +18,7 @@ from rightseat.streams import closing
 from rightseat.turn import Forwarded, Turn
 from tests.faults.faces import FACES, Face
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
 
 LOGGER = "rightseat.layers.hooks"
 
@@ -81,6 +82,7 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
     assert one.headers["x-tenant"] == "forged"
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
     async def before(asked: Asked) -> None:
@@ -94,6 +96,7 @@ async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
     assert model.asked == []
 
 
+@pytest.mark.io
 async def test_a_hook_is_told_where_the_request_came_in() -> None:
     seen: list[Asked] = []
     hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
@@ -114,7 +117,9 @@ async def test_a_before_that_fails_refuses_in_our_words(
             await asyncio.Event().wait()
         return 7
 
-    runtime = Runtime(model=Lines(), hooks=Hooks(on_before_request=before, timeout=0.05))
+    runtime = Runtime(
+        model=Lines(), hooks=Hooks(on_before_request=before, timeout=0.05 if problem == "slow" else STUCK)
+    )
     failed: Any = (await events(runtime, turn()))[-1]
     assert failed.code == {"raises": "internal", "slow": "unavailable", "strange": "misuse"}[problem]
     assert "canary" not in failed.message
@@ -154,7 +159,9 @@ async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogC
             await asyncio.Event().wait()
         raise ValueError("no")
 
-    runtime = Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05))
+    runtime = Runtime(
+        model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05 if slow else STUCK)
+    )
     assert told(await events(runtime, turn())) == "Hello."
     assert begun.is_set()
     [line] = [record for record in caplog.records if record.name == LOGGER]
@@ -162,6 +169,7 @@ async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogC
     assert not runtime.hooks.tasks
 
 
+@pytest.mark.io
 async def test_nobody_waits_for_after() -> None:
     free = asyncio.Event()
 

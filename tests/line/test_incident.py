@@ -54,6 +54,7 @@ async def run(runtime: Runtime, **more: Any) -> list[Event]:
     return found
 
 
+@pytest.mark.io
 async def test_the_context_of_a_request() -> None:
     heard: list[Incident] = []
     runtime = Runtime(model=Lines(failing, failing), hooks=Hooks(on_error=heard.append))
@@ -159,6 +160,7 @@ async def test_other_codes_words_are_logged_outside_production_only(lines: Writt
     assert (PROMPT in "".join(lines.text)) == lines.person.words
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("lines", [False], indirect=True)
 async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:
     """Also those of tools, which run in tasks and threads of their own."""

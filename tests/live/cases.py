@@ -17,6 +17,7 @@ from rightseat.messages import Image, Message, said
 from rightseat.messages import Text as Words
 from rightseat.prompt import Model, Prompt, Settings, ToolChoice, ToolSpec
 from rightseat.streams import closing
+from tests.kit.patience import STUCK
 
 Case = Callable[[Model], Awaitable[None]]
 
@@ -101,12 +102,12 @@ async def picture(model: Model) -> None:
 
 
 async def leaving(model: Model) -> None:
-    """Whoever leaves in the middle has left within a second."""
+    """Whoever leaves in the middle has left, and does not wait for the rest."""
     prompt = Prompt(messages=(said("user", "Count from 1 to 500, one number a line."),), settings=SHORT)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(STUCK):
         stream = model.stream(prompt)
         await anext(stream)
-    async with asyncio.timeout(1), closing(stream):
+    async with asyncio.timeout(STUCK), closing(stream):
         pass
 
 
@@ -141,7 +142,7 @@ async def unknown(model: Model) -> None:
 async def tried(case: Case, model: Model) -> str:
     """Empty if it went well, else what went wrong."""
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(5 * STUCK):
             await case(model)
     except Unfit as error:
         return str(error)

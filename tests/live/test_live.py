@@ -10,6 +10,8 @@ from tests.kit.connection import Connection, Received
 from tests.kit.upstream import Upstream
 from tests.live.__main__ import VENDORS, main
 
+pytestmark = pytest.mark.io
+
 KEYS = {key for vendor in VENDORS for key in vendor.keys}
 
 
@@ -40,7 +42,8 @@ def reply(body: dict[str, Any]) -> Any:
         return answers.say(["They are 5 and 42."])
     if "response_format" in body:
         return answers.say(['{"a": 2, ', '"b": 3}'])
-    return answers.text(500, rate=1000) if "500" in asked else answers.say(["Paris, red."])
+    # Takes longer than a stuck program: whoever only waits for its end is seen.
+    return answers.text(500, rate=5) if "500" in asked else answers.say(["Paris, red."])
 
 
 @pytest.fixture

@@ -58,6 +58,15 @@ async def over_http(app: Any) -> AsyncIterator[str]:
     finally:
         over.set()
         await living
+        await unwatched()
+
+
+async def unwatched() -> None:
+    """Ends what the SDK's server leaves in the loop to watch for the process's end."""
+    watchers = [task for task in asyncio.all_tasks() if "_shutdown_watcher" in repr(task.get_coro())]
+    for task in watchers:
+        task.cancel()
+    await asyncio.gather(*watchers, return_exceptions=True)
 
 
 @asynccontextmanager

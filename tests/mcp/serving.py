@@ -54,6 +54,7 @@ async def slow(ctx: Context, steps: int = 3) -> str:
 @server.tool()
 async def hang() -> str:
     """Never ends."""
+    print("hang begins", file=sys.stderr, flush=True)
     try:
         await asyncio.sleep(3600)
     except asyncio.CancelledError:

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 from mcp.client import stdio
 
 from rightseat.doors.mcp.routes import METHODS
@@ -14,6 +15,8 @@ from rightseat.mcp.source import SHOWN
 from rightseat.mcp.stderr import LINES
 from rightseat.mcp.visitors import IDLE
 from tests.mcp.calling import offered, seen, started
+
+pytestmark = pytest.mark.io
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
 

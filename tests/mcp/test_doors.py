@@ -16,7 +16,7 @@ from tests.kit.house import Lines, calls, house, says
 from tests.mcp.calling import near
 
 pytestmark = [
-    pytest.mark.process,
+    pytest.mark.io,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.parametrize("member", MEMBERS),
 ]

@@ -11,34 +11,30 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from checks.packages import InstallError
 from rightseat.events import Custom
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
 from rightseat.tools import Pause, Result
 from tests.doors.mcp.placed import placed
+from tests.kit.patience import STUCK
 from tests.mcp.calling import last, offered, seen, started
-from tests.peers.install import PLACE, install
+from tests.peers.need import require
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.peers, pytest.mark.asyncio(loop_scope="module")]
 HERE = Path(__file__).resolve().parent.parent / "peers" / "mcp"
 KINDS = ["stdio newer", "http newer", "http older"]
 
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    try:
-        install("mcp")
-    except InstallError as error:
-        pytest.skip(f"could not install mcp: {error}")
-    return str(PLACE / "mcp" / "bin" / "python")
+    return str(require("mcp") / "bin" / "python")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def address(python: str) -> AsyncIterator[str]:
     child = await asyncio.create_subprocess_exec(python, str(HERE / "serve_fastmcp.py"), "http", stdout=PIPE)
     assert child.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(STUCK):
         port = int(await child.stdout.readline())
     yield f"http://127.0.0.1:{port}/mcp"
     child.terminate()
@@ -93,7 +89,7 @@ async def test_its_client_at_our_door(
         child = await asyncio.create_subprocess_exec(
             python, str(HERE / "drive_fastmcp.py"), place.url, stdout=PIPE, env=env
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(STUCK):
             out, _ = await child.communicate()
     told = json.loads(out)
     for mode in ("auto", "legacy"):

@@ -18,11 +18,12 @@ from rightseat.mcp.tool import fitted, tool_of, usable
 from rightseat.tools import Result
 from tests.ground.waiting import until
 from tests.kit.house import serving
+from tests.kit.patience import STUCK
 from tests.mcp.calling import PROGRAM, last, started, things
 from tests.mcp.test_process import alive
 
 # Each with real children or servers of the SDK's.
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 
 def saying(status: int, kind: str, body: bytes) -> Any:
@@ -122,7 +123,7 @@ async def test_a_program_that_does_not_want_to_end_is_killed(
     link = servers.known["stubborn"].link
     await until(lambda: link._timer is not None and link._timer.expired())
     assert alive(mark)
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(STUCK):
         await servers.close()
     await starting
     assert not alive(mark)

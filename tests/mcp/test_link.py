@@ -11,15 +11,16 @@ from rightseat.mcp import link as linking
 from rightseat.mcp.link import Link
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
-from rightseat.streams import closing, within
+from rightseat.streams import closing
 from rightseat.tools import Pause, Result, ToolContext
 from tests.ground.waiting import until
 from tests.kit.house import serving
+from tests.kit.patience import STUCK
 from tests.mcp import serving as program
 from tests.mcp.calling import TURN, last, near, offered, over_http, started, things
 
 # Each with real children or servers of the SDK's.
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 
 async def test_a_child_finds_no_secret_of_ours(
@@ -46,6 +47,7 @@ async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -
     assert "mcp gone is down: there is no program '/no/such/program'. It is tried again." in caplog.text
 
 
+@pytest.mark.long
 async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "FIRST", 0.01)
     async with started(things()) as servers:
@@ -61,11 +63,19 @@ async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCap
     caplog.set_level(logging.INFO)
     async with started(things()) as servers:
         tool = (await offered(servers))["things__hang"]
-        assert tool.call is not None
+        hang = tool.call
+        assert hang is not None
         assert tool.timeout == 60
-        with pytest.raises(TimeoutError):
-            async with closing(within(tool.call({}, ToolContext(TURN, "c")), 0.2)) as items:
+
+        async def called() -> None:
+            async with closing(hang({}, ToolContext(TURN, "c"))) as items:
                 await anext(items)
+
+        call = asyncio.create_task(called())
+        await until(lambda: "hang begins" in caplog.text)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await call
         await until(lambda: "hang was cancelled" in caplog.text)
         assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
 
@@ -180,14 +190,17 @@ async def test_a_servers_headers_are_sent() -> None:
 
 
 async def test_a_call_of_one_that_is_down_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with near() as servers:
+    async with near(start=10 * STUCK) as servers:
         known = servers.known["things"]
         tool = known.tools["things__add"]
         assert tool.call is not None
         monkeypatch.setattr(linking, "connected", refused)
         known.link.lost()
         await until(lambda: known.link.down)
-        async with asyncio.timeout(5), closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items:
+        async with (
+            asyncio.timeout(STUCK),
+            closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items,
+        ):
             (result,) = [item async for item in items]
     assert isinstance(result, Result)
     assert result.failed

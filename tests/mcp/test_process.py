@@ -13,7 +13,7 @@ from tests.kit.client import Client
 from tests.kit.server import Server
 from tests.mcp.calling import PROGRAM
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 
 def alive(mark: str) -> list[int]:
@@ -29,6 +29,7 @@ def alive(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child that does not listen")
 async def test_a_program_that_does_not_listen_ends_with_the_server_too(tmp_path: Path) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
@@ -67,6 +68,7 @@ def config(folder: Path, mark: str) -> str:
     """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_question_ends_at_the_program_which_ends_with_the_server(

@@ -14,7 +14,7 @@ from tests.ground.waiting import until
 from tests.mcp import serving as program
 from tests.mcp.calling import TURN, last, near, offered, seen, started, things
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="module")]
 KINDS = ["stdio newer", "stdio older", "http newer", "http older"]
 
 

@@ -19,7 +19,7 @@ from tests.kit.house import Lines, calls, house, says
 from tests.mcp import serving as program
 from tests.mcp.calling import over_http
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -38,6 +38,7 @@ async def offered(visitors: Visitors, turn: Turn) -> dict[str, Tool]:
     return tools
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("key", ["mcpServers", "mcpEndpoints"])
 async def test_an_allowed_one_gives_its_tools(url: str, key: str) -> None:
     visitors = Visitors([url])
@@ -78,6 +79,7 @@ async def test_any_other_is_refused_and_nothing_is_asked(url: str, item: Any) ->
     assert visitors.known == {}
 
 
+@pytest.mark.io
 async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +96,7 @@ async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
     await visitors.close()
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_copilotkits_properties_name_them(url: str, allowed: bool) -> None:
     visitors = Visitors([url] if allowed else ["https://other.example/mcp"])

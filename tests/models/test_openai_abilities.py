@@ -81,6 +81,7 @@ def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     assert made("gpt-4o", strict_tools=True).enforces_schema
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("name", "options", "sees", "takes"),
     [

@@ -13,7 +13,10 @@ from tests.kit import answers, breaks, faults
 from tests.kit.answers import SSE, write_json
 from tests.kit.chunks import error
 from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
 from tests.models.asking import HELLO, asked, connected, spoken
+
+pytestmark = pytest.mark.io
 
 KEY = "sk-canary-0123456789"
 
@@ -78,20 +81,20 @@ async def test_done_is_the_end_even_when_the_body_goes_on() -> None:
 
     async with connected() as (upstream, model):
         upstream.reply = reply
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             came, failure = await asked(model)
-            await upstream.all_closed(1, 5)
+            await upstream.all_closed(1)
     assert failure is None
     assert came[-1] == Finish("stop")
 
 
 async def test_leaving_closes_the_connection_at_once() -> None:
     async with connected() as (upstream, model):
-        upstream.reply = answers.text(1000, rate=50)
+        upstream.reply = answers.text(1000, rate=10)
         async with closing(model.stream(HELLO)) as stream:
             await anext(stream)
             assert upstream.closed == 0
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
 
 
 @pytest.mark.parametrize("reply", [breaks.mute(), breaks.silent(), breaks.stall()])
@@ -103,15 +106,15 @@ async def test_cancelling_closes_the_connection_at_once(reply: answers.Reply) ->
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
 
 
 async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
     async def pause() -> None:
         # Longer than idle_timeout: this is what is tested.
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.25)
 
-    async with connected(first_token_timeout=0.2, idle_timeout=0.05) as (upstream, model):
+    async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
         upstream.reply = answers.text(5)
         came, failure = await asked(model, pause=pause)
     assert failure is None

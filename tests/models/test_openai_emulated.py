@@ -20,6 +20,8 @@ from tests.kit.answers import Answer, Reply
 from tests.kit.connection import Received
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 ADD = ToolSpec(
     "add",
     "Adds two numbers.",

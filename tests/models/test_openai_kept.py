@@ -2,10 +2,14 @@
 
 import gc
 
+import pytest
+
 from rightseat.http import Response
 from tests.kit.answers import SSE
 from tests.kit.connection import Connection, Received
 from tests.models.asking import asked, connected
+
+pytestmark = pytest.mark.io
 
 
 def responses() -> int:

@@ -26,6 +26,7 @@ def test_another_server_needs_none() -> None:
     assert model("m", {"base_url": "http://127.0.0.1:8080/v1"}).name == "m"
 
 
+@pytest.mark.io
 async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Upstream() as upstream:
         monkeypatch.setenv("OPENAI_BASE_URL", upstream.url)

@@ -212,6 +212,7 @@ def test_every_way_to_fail(event: dict[str, Any], kind: type[RightseatError]) ->
     assert told(*wire.text(0, "half"), event) == ([Text("half")], kind)
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
     async with Upstream() as upstream:
@@ -224,6 +225,7 @@ async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
     assert kinds[0] is kinds[1] is not type(None)
 
 
+@pytest.mark.io
 async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
     async with Upstream() as upstream:
         upstream.queue(

@@ -15,6 +15,8 @@ from rightseat.secret import Secret
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 KEYED = Authenticator(AuthSettings(keys={"alice": Secret("canary-key")}))
 CHAT = {"messages": [{"role": "user", "content": "canary-words"}]}
 

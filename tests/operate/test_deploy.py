@@ -11,6 +11,7 @@ import pytest
 
 from rightseat.cli import app
 from rightseat.config import ServerSettings
+from tests.kit.patience import STUCK
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -98,6 +99,7 @@ def test_the_unit_reloads_stops_gracefully_and_keeps_secrets_from_the_environmen
     assert service["CapabilityBoundingSet"] == ""
 
 
+@pytest.mark.io
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     """With a program that exists here: the unit names where it will be installed."""
@@ -107,12 +109,12 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     copy = tmp_path / UNIT.name
     copy.write_text(text, encoding="utf-8")
     checked = subprocess.run(
-        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=30, check=False
+        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=STUCK, check=False
     )
     assert (checked.returncode, checked.stderr) == (0, "")
     crooked = text.replace("ProtectSystem=strict", "ProtectSystm=strict")
     copy.write_text(crooked, encoding="utf-8")
     told = subprocess.run(
-        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=30, check=False
+        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=STUCK, check=False
     )
     assert "ProtectSystm" in told.stderr

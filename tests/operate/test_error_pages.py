@@ -19,6 +19,7 @@ async def get(url: str, path: str) -> tuple[int, str, str]:
         return head.status, head.headers["content-type"], (await client.body()).decode()
 
 
+@pytest.mark.io
 async def test_a_page_per_code_without_a_key() -> None:
     async with house(Runtime(model=Lines()), authenticate=KEYED) as server:
         for kind in (errors.Unauthorized, errors.UpstreamBusy, errors.FlowStopped):

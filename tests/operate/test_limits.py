@@ -259,6 +259,7 @@ def config(tmp_path: Path, text: str) -> Any:
     return load(tmp_path / "rightseat.toml", env={})
 
 
+@pytest.mark.long
 async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path: Path) -> None:
     settings = config(tmp_path, TOML)
     old = runtime(settings)
@@ -286,6 +287,7 @@ def test_a_limit_that_cannot_work_is_refused(tmp_path: Path, change: tuple[str, 
         runtime(config(tmp_path, TOML.replace(*change)))
 
 
+@pytest.mark.io
 async def test_each_door_says_it_in_its_own_shape() -> None:
     kept = made(requests_per_minute=1)
     chat = {"messages": [{"role": "user", "content": "hi"}], "stream": True}

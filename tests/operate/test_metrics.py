@@ -23,6 +23,9 @@ from rightseat.secret import Secret
 from rightseat.streams import closing
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 SAID = {"messages": [{"role": "user", "content": "hi"}]}
 KEYED = Authenticator(AuthSettings(keys={"alice": Secret("key-of-alice")}))
@@ -88,7 +91,7 @@ async def test_a_run_is_counted_in_all_its_parts() -> None:
 
 
 async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
-    late = Runtime(model=Lines(busy, waiting), limits=Limits(run_seconds=0.05))
+    late = Runtime(model=Lines(busy, waiting), limits=Limits(run_seconds=0.5))
     await run(late)
     await run(late)
     late.draining = True
@@ -211,6 +214,6 @@ def test_starting_loads_neither_prometheus_nor_opentelemetry() -> None:
         "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry'))])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=STUCK, check=True
     )
     assert done.stdout.strip() == "[]"

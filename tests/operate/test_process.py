@@ -7,9 +7,10 @@ import signal
 import pytest
 
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 CONFIG = """
 [server]
@@ -37,6 +38,7 @@ async def scrape(url: str) -> str:
         return (await client.body()).decode()
 
 
+@pytest.mark.long
 async def test_limits_numbers_and_lines_through_a_reload() -> None:
     async with Server(config=CONFIG.format(limit=2)) as server:
         assert [await post(server.url) for _ in range(3)] == [200, 200, 429]
@@ -46,7 +48,7 @@ async def test_limits_numbers_and_lines_through_a_reload() -> None:
         config = next(server.folder.glob("*.toml"))
         config.write_text(CONFIG.format(limit=100))
         server.signal(signal.SIGHUP)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(STUCK):
             while (status := await post(server.url)) == 429:
                 pass
         assert status == 200

@@ -70,6 +70,7 @@ async def get(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> 
 FORWARDED = {"X-Forwarded-Host": "copilot.example", "X-Forwarded-Proto": "https"}
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("trusted", "served", "status", "base"),
     [
@@ -89,6 +90,7 @@ async def test_the_host_that_is_checked_and_linked(
     assert base is None or f"export OPENAI_BASE_URL={base}/v1" in body
 
 
+@pytest.mark.io
 async def test_a_trusted_proxy_does_not_excuse_a_crooked_host() -> None:
     settings = ServerSettings(port=0, trusted_proxies=HERE)
     async with house(Runtime(model=Lines()), settings) as server:
@@ -99,6 +101,7 @@ async def test_a_trusted_proxy_does_not_excuse_a_crooked_host() -> None:
         assert head.status == 403
 
 
+@pytest.mark.io
 async def test_a_page_served_through_the_proxy_may_call() -> None:
     settings = ServerSettings(port=0, trusted_proxies=HERE, hosts=("copilot.example",))
     origin = {"Origin": "https://copilot.example"}
@@ -107,6 +110,7 @@ async def test_a_page_served_through_the_proxy_may_call() -> None:
         assert (await get(server.url, origin))[0].status == 403
 
 
+@pytest.mark.io
 async def test_links_are_the_public_url() -> None:
     settings = ServerSettings(port=0, public_url="https://copilot.example/ai/")
     async with house(Runtime(model=Lines()), settings) as server:
@@ -123,6 +127,7 @@ def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     assert shown["health"].startswith("http://127.0.0.1:7777/health")
 
 
+@pytest.mark.io
 async def test_only_the_connected_proxy_names_a_user() -> None:
     """X-Forwarded-For must not make anyone the proxy whose word is taken for who they are."""
     auth = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))
@@ -132,6 +137,7 @@ async def test_only_the_connected_proxy_names_a_user() -> None:
         assert (await client.head()).status == 401
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_proxies_are_told_not_to_hold_streams_back(target: str) -> None:
     async with house(Runtime(model=Lines(says("ok")))) as server, Client(server.url) as client:
@@ -155,6 +161,7 @@ async def preflight(url: str, headers: Mapping[str, str]) -> Head:
         return await client.head()
 
 
+@pytest.mark.io
 async def test_pages_are_let_in_by_configuration_and_only_those() -> None:
     settings = ServerSettings(port=0, cors=("https://app.example/",))
     keyed = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))

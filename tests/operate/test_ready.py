@@ -2,11 +2,15 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
+
 from rightseat import Assistant, Runtime
 from rightseat.fragments import Finish, Fragment
 from rightseat.prompt import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
+
+pytestmark = pytest.mark.io
 
 
 class Child:

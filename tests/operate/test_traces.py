@@ -24,6 +24,7 @@ from rightseat.streams import closing
 from rightseat.tools import Pause, Result, Tool
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE, SPAN = 0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331
@@ -233,6 +234,7 @@ async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder)
     assert {parent_of(chat) for chat in chats} == set(agents)
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Recorder, target: str) -> None:
     lines = Lines(says("ok"), says("ok"))
@@ -284,9 +286,10 @@ print(sorted(span.name for span in memory.get_finished_spans()))
 """
 
 
+@pytest.mark.io
 def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WHOLE], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", WHOLE], capture_output=True, text=True, timeout=STUCK, check=False
     )
     assert done.stdout == "['chat demo', 'invoke_agent default']\n", done.stderr
 

@@ -11,6 +11,8 @@ from rightseat.errors import AddressRefused, RightseatError, UpstreamGarbled, Up
 from rightseat.outbound import Outbound, Rules
 from tests.outbound.served import Served, answer, redirect
 
+pytestmark = pytest.mark.io
+
 OUTSIDE = "127.0.0.2"
 RULES = Rules(allow=[f"{OUTSIDE}/32"])
 

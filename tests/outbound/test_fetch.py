@@ -24,8 +24,11 @@ from rightseat.errors import (
 from rightseat.outbound import Outbound, Rules
 from rightseat.outbound.exchange import Line
 from rightseat.outbound.target import Target, target
+from tests.kit.patience import STUCK
 from tests.kit.sinks import Sink
 from tests.outbound.served import Served, answer, redirect
+
+pytestmark = pytest.mark.io
 
 # 127.0.0.2 plays the public internet, 127.0.0.1 what must not be reached.
 OUTSIDE = "127.0.0.2"
@@ -236,7 +239,7 @@ async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
 async def test_an_answer_that_never_ends_is_given_up() -> None:
     slow = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"
     async with Served(OUTSIDE, {"/hangs": slow}) as served, Outbound(RULES, seconds=0.2) as outbound:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             with pytest.raises(UpstreamTimeout, match=r"within 0\.2 s"):
                 await outbound.fetch(f"{served.url}/hangs")
 

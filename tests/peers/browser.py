@@ -13,7 +13,6 @@ the console and an exception that the page did not catch are faults: with them t
 import contextlib
 import importlib
 import re
-import shutil
 import sys
 import sysconfig
 from collections.abc import AsyncIterator
@@ -21,10 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.peers.install import CHROMIUM, PLACE, install
+from tests.kit.patience import STUCK
+from tests.peers.install import CHROMIUM, PLACE
 
-PATIENCE = 15_000
-"""Milliseconds until something must be seen; the slowest takes a second on an idle machine."""
+PATIENCE = STUCK * 1000
+"""Milliseconds after which what is not seen never will be."""
 
 LOCAL = ("127.0.0.1", "localhost")
 FLAGS = (
@@ -110,16 +110,10 @@ class Chromium:
             await context.close()
 
 
-def ready() -> None:
-    """Installs what is missing; InstallError when that cannot be done."""
-    install("playwright")
-
-
 @contextlib.asynccontextmanager
 async def started() -> AsyncIterator[Chromium]:
-    program = next(found for name in CHROMIUM if (found := shutil.which(name)))
     async with playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=program, args=list(FLAGS))
+        browser = await driver.chromium.launch(executable_path=CHROMIUM.get(), args=list(FLAGS))
         try:
             yield Chromium(browser)
         finally:

@@ -1,7 +1,6 @@
 """examples/copilotkit as a person would have it: the page bundled by its own command, the server started in
 its folder, and in the place of the model one that a test tells what to say."""
 
-import asyncio
 import contextlib
 import functools
 import json
@@ -15,13 +14,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.kit.answers import SSE, Reply
-from tests.kit.chunks import DONE, chunk, frame
-from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
 from tests.kit.server import Server, executable
 from tests.kit.upstream import Upstream
 from tests.peers.browser import Tab
-from tests.peers.install import PLACE, install
+from tests.peers.install import PLACE
+from tests.peers.need import require
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "copilotkit"
 CLIENT = "@copilotkit/react-core"
@@ -69,7 +67,7 @@ def version_of(package: Path) -> str:
 
 def bundled(folder: Path) -> Path:
     """The folder with the page, made by the example's own command."""
-    install("copilotkit-react")
+    require(PEER)
     shutil.copytree(
         EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "build")
     )
@@ -78,7 +76,7 @@ def bundled(folder: Path) -> Path:
     program, *options = shlex.split(scripts["bundle"])
     program = str(folder / "node_modules" / program / "bin" / program)
     done = subprocess.run(
-        [program, *options, "--minify"], cwd=folder, capture_output=True, text=True, timeout=60
+        [program, *options, "--minify"], cwd=folder, capture_output=True, text=True, timeout=STUCK
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return folder / "site"
@@ -130,16 +128,3 @@ async def ask(tab: Tab, text: str) -> None:
     await tab.see(f"{SEND}:disabled")
     await tab.write('[data-testid="copilot-chat-textarea"]', text)
     await tab.click(SEND)
-
-
-def halting(first: str, go: asyncio.Event, then: str) -> Reply:
-    """Says the one, and the other when it is told to."""
-
-    async def reply(connection: Connection, request: Received) -> None:
-        await connection.head(200, SSE)
-        await connection.chunk(frame(chunk({"role": "assistant", "content": first})))
-        await go.wait()
-        for part in (frame(chunk({"content": then})), frame(chunk({}, "stop")), DONE, b""):
-            await connection.chunk(part)
-
-    return reply

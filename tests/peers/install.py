@@ -5,35 +5,89 @@ tests/peers/NAME holds requirements.txt (→ a venv) or package.json + package-l
 Exit code 3 means "could not install", which is never a failed test.
 """
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
 import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 # Run as a file, it must find the project.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from checks import packages
 from checks.packages import COULD_NOT_INSTALL, InstallError, retry
 
-__all__ = ["CHROMIUM", "COULD_NOT_INSTALL", "ONLY_WHEN_NAMED", "PLACE", "InstallError", "install", "known"]
+__all__ = ["COULD_NOT_INSTALL", "ONLY_WHEN_NAMED", "PLACE", "InstallError", "Program", "install", "known"]
 HERE = Path(__file__).resolve().parent
 PLACE = HERE.parent.parent / ".peers"
 # Large, and no test drives them.
 ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example", "copilotkit-runtime", "copilotkit-runtime-gql"}
 # Each waits for the network about as long as it unpacks.
 AT_ONCE = 3
-# What the system calls it; the first is the smallest that can be installed.
-CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+AGAIN = "then `make test-peers`"
 
 
-one_apt = Lock()
+class Missing(InstallError):
+    """Nothing was tried, because nothing can be without asking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A foreign program that the system's packages bring, and no lock of ours."""
+
+    title: str
+    packages: tuple[str, ...]
+    """What Debian calls them."""
+    find: Callable[[], Path | None]
+
+    def get(self) -> Path:
+        """Where it is, installed first where nobody must be asked for that; else InstallError."""
+        found = self.find() or (self.install() if may_install() else None)
+        if found is None:
+            raise Missing(f"{self.title} is missing: install it {self.way}")
+        return found
+
+    def install(self) -> Path | None:
+        with alone("apt"):
+            # Another one that waited here may have brought it.
+            if found := self.find():
+                return found
+            try:
+                retry(("apt-get", "update", "-qq"))
+                retry(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *self.packages))
+            except InstallError as error:
+                raise InstallError(f"{error}; install {self.title} yourself {self.way}") from error
+            return self.find()
+
+    @property
+    def way(self) -> str:
+        return f"(apt-get install {' '.join(self.packages)}, or your package manager), {AGAIN}"
+
+
+def which(*names: str) -> Callable[[], Path | None]:
+    """Finds the first of some commands."""
+    return lambda: next((Path(found) for name in names if (found := shutil.which(name))), None)
+
+
+def find_node() -> Path | None:
+    """Node, which counts only together with npm."""
+    return which("node")() if shutil.which("npm") else None
+
+
+NODE = Program("Node.js", ("nodejs", "npm"), find_node)
+CHROMIUM = Program(
+    "Chromium",
+    # The smallest that can be installed.
+    ("chromium-headless-shell",),
+    which("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+)
+CURL = Program("curl", ("curl",), which("curl"))
 
 
 def main(names: Sequence[str]) -> int:
@@ -64,12 +118,20 @@ def lock_of(folder: Path) -> Path | None:
 
 
 def install(name: str) -> None:
+    """Installs a peer unless it is there as its lock says, or waits for another process that is at it."""
     lock = lock_of(HERE / name)
     if lock is None:
         raise InstallError(f"no such peer (known: {', '.join(known())})")
+    # Without its program a peer is of no use, also one that is installed.
     if name == "playwright":
-        need_chromium()
-    target = PLACE / name
+        CHROMIUM.get()
+    if lock.suffix == ".json":
+        NODE.get()
+    with alone(name):
+        fill(PLACE / name, lock)
+
+
+def fill(target: Path, lock: Path) -> None:
     stamp = target / ".stamp"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
@@ -82,40 +144,39 @@ def install(name: str) -> None:
     else:
         install_npm(lock, target)
     stamp.write_text(digest, encoding="utf-8")
-    print(f"installed {name} in {time.monotonic() - started:.1f} s")
+    print(f"installed {target.name} in {time.monotonic() - started:.1f} s")
 
 
 def install_python(lock: Path, target: Path) -> None:
+    with alone("uv"):
+        # Into our own environment, which all of them share.
+        packages.fast(packages.ROOT / ".venv")
     venv.create(target)
     packages.install(target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"), lock)
 
 
 def install_npm(lock: Path, target: Path) -> None:
-    need_npm()
     shutil.copy(lock, target)
     shutil.copy(lock.with_name("package.json"), target)
     retry(NPM_CI, cwd=target)
 
 
-def need_npm() -> None:
-    if not (shutil.which("npm") and shutil.which("node")):
-        apt("nodejs", "npm")
-    if not (shutil.which("npm") and shutil.which("node")):
-        raise InstallError("node and npm are missing; install Node.js and run again")
+def may_install() -> bool:
+    """Whether the system's packages can be installed without asking anybody."""
+    return bool(shutil.which("apt-get")) and hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def need_chromium() -> None:
-    if not any(map(shutil.which, CHROMIUM)):
-        apt(CHROMIUM[0])
-    if not any(map(shutil.which, CHROMIUM)):
-        raise InstallError(f"none of {', '.join(CHROMIUM)} is there; install Chromium and run again")
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Only one thread of one process does what has this name, the others wait."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with (PLACE / f".{name}.lock").open("w") as held:
+        if sys.platform != "win32":
+            import fcntl
 
-
-def apt(*packages: str) -> None:
-    if shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
-        with one_apt:
-            retry(("apt-get", "update", "-qq"))
-            retry(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages))
+            # Let go when the file is closed, also by a process that is killed.
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from tests.ground.waiting import until
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.peers.install import PLACE
 
 HERE = Path(__file__).parent / "langgraph-server"
 HOME = PLACE / "langgraph-server"
-PATIENCE = 40.0
 
 
 def free_port() -> int:
@@ -60,7 +60,7 @@ async def running(folder: Path) -> AsyncIterator[str]:
 
 
 async def ready(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(STUCK):
         while True:
             assert process.returncode is None, f"it died; {log} says why"
             with contextlib.suppress(OSError):

@@ -1,12 +1,13 @@
 """The upstream behind most models of the rig: it answers with what it was sent, so that the client sees what
-the model saw."""
+the model saw. To `hold` it says one word, and the rest when somebody else says `release`."""
 
+import asyncio
 import base64
 import struct
 from typing import Any
 
-from tests.kit.answers import Answer, say, tools, write_json
-from tests.kit.chunks import Json, chunk, dump, error
+from tests.kit.answers import SSE, Answer, Reply, say, tools, write_json
+from tests.kit.chunks import DONE, Json, chunk, dump, error, frame
 from tests.kit.connection import Connection, Received
 
 VECTOR = [0.5, 1.0, -2.0]
@@ -17,6 +18,7 @@ SHOWN = ("temperature", "seed", "parallel_tool_calls")
 class Mirror:
     def __init__(self) -> None:
         self.limped: set[str] = set()
+        self.released = asyncio.Event()
 
     async def __call__(self, connection: Connection, request: Received) -> None:
         if request.target.endswith("/embeddings"):
@@ -30,8 +32,28 @@ class Mirror:
         elif last == "mixed" and not answered:
             calls = (("add", '{"a": 2, "b": 3}'), ("locate", '{"detail": "low"}'))
             await tools(*calls)(connection, request)
+        elif last == "hold":
+            self.released = asyncio.Event()
+            await halting("Held, ", (self.released, "and let go."))(connection, request)
         else:
+            if last == "release":
+                self.released.set()
             await said(last, request)(connection, request)
+
+
+def halting(first: str, *then: tuple[asyncio.Event, str]) -> Reply:
+    """Says the one, and each of the others when it is told to."""
+
+    async def reply(connection: Connection, request: Received) -> None:
+        await connection.head(200, SSE)
+        await connection.chunk(frame(chunk({"role": "assistant", "content": first})))
+        for go, words in then:
+            await go.wait()
+            await connection.chunk(frame(chunk({"content": words})))
+        for part in (frame(chunk({}, "stop")), DONE, b""):
+            await connection.chunk(part)
+
+    return reply
 
 
 def said(last: str, request: Received) -> Answer:

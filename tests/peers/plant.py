@@ -20,6 +20,7 @@ from rightseat.tools import Ask, Pause, Result, ToolContext
 from rightseat.turn import Turn
 
 LEDGER = Path("ledger")
+TWINS = asyncio.Barrier(2)
 
 
 def note(line: str) -> None:
@@ -53,8 +54,9 @@ async def trip(name: str, ctx: ToolContext) -> AsyncIterator[Event | Result | Pa
     if not ctx.answers:
         yield StepStart("plan")
         yield StateSnapshot({"planned": name})
-        # Two trips of one turn are inside this step at the same time.
-        await asyncio.sleep(0.02)
+        if name.startswith("twins"):
+            # Two trips of one turn are inside this step at the same time.
+            await TWINS.wait()
         yield StepEnd("plan")
         yield Pause((Ask("Which city?"),), state={"planned": name})
         return

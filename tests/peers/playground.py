@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.browser import Chromium, Tab
 
@@ -41,7 +42,6 @@ allow = ["127.0.0.1"]
 {more}
 """
 CALLS = {"orders": {}, "cancel": {"id": "a-1"}, "broken": {}, "deliver": {}, "walk": {}, "papers": {}}
-WORDS = 200
 PROSE = """\
 ## Title
 
@@ -145,7 +145,8 @@ def script() -> dict[str, Any]:
             {"when": {"user": "two things", "tool": "cancel"}, "say": 'Both {done}, and "more".'},
             {"when": {"user": "prose"}, "say": PROSE},
             {"when": {"user": "hostile"}, "say": HOSTILE},
-            {"when": {"user": "slow"}, "say": "word " * WORDS, "pace_ms": 25},
+            # Long enough for whatever is done meanwhile: nobody waits for its end.
+            {"when": {"user": "endless"}, "say": "word " * 40_000, "pace_ms": 25},
             {"when": {"user": "fast"}, "say": "token " * 10_000},
             {"when": {"user": "huge"}, "say": ["x" * 2_000_000]},
             {"when": {"user": "think"}, "reason": "Let me see.", "say": "Thought."},
@@ -195,7 +196,7 @@ async def say(tab: Tab, text: str) -> None:
     await tab.page.keyboard.press("Enter")
 
 
-async def until(tab: Tab, expression: str, seconds: float = 20) -> None:
+async def until(tab: Tab, expression: str, seconds: float = STUCK) -> None:
     """Until it holds in the page. Playwright's own waiting needs what the page's policy forbids."""
     limit = asyncio.get_running_loop().time() + seconds
     while not await tab.page.evaluate(expression):

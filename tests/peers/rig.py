@@ -1,7 +1,10 @@
 """Starts the real server with the models that a client's cases need, and drives one client through them.
 
 A client is one process: it reads `CASE MODE` lines and answers each with a JSON line (see the drive.* files).
-Its arguments are the server's address, that of a second server with one model and no keys, and options.json.
+Its arguments are the server's address, that of a second server with one model and no keys, options.json, and
+the address of a third server that waits for no body: nothing but what never comes is too late there, and with
+the others nothing is.
+
 All of a client's cases run in one go, because starting a server, two upstreams and a client costs more than
 the cases do; the tests then look at what was seen.
 """
@@ -10,7 +13,7 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
+import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
@@ -20,20 +23,18 @@ from tests.kit.breaks import silent
 from tests.kit.chunks import Json
 from tests.kit.connection import Connection, Received
 from tests.kit.faults import endless
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 from tests.peers.install import PLACE
 from tests.peers.mirror import Mirror
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 15.0
-"""Seconds for one case; the slowest takes two."""
-
+HURRIED = "[server]\nbody_timeout = 0.5\n"
 CONFIG = """
 [server]
 keep_alive = 0.1
 max_body_mb = 1
-body_timeout = 0.5
 
 [auth.keys]
 ada = "env:ADA_KEY"
@@ -106,8 +107,18 @@ def command(name: str) -> list[str]:
         return [str(home / "bin" / "python"), str(driver)]
     # Node looks for packages beside the program, not where it was started.
     for program in (HERE / name).glob("*.mjs"):
-        shutil.copy(program, home)
+        put(program, home / program.name)
     return ["node", str(home / "drive.mjs")]
+
+
+def put(program: Path, place: Path) -> None:
+    """Puts a program there in one go: another process may just be starting it."""
+    code = program.read_bytes()
+    if place.is_file() and place.read_bytes() == code:
+        return
+    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as made:
+        made.write(code)
+    Path(made.name).replace(place)
 
 
 async def see(name: str, cases: Iterable[str]) -> Seen:
@@ -117,9 +128,10 @@ async def see(name: str, cases: Iterable[str]) -> Seen:
             script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url
         )
         env = {"ADA_KEY": "ada-key", "BOB_KEY": "bob-key", "PYTHONPATH": str(HERE)}
-        alone = Server(model=f"scripted:{HERE / 'script.json'}")
-        async with Server(config=config, env=env) as server, alone:
-            line = [*command(name), server.url, alone.url, str(HERE / "options.json")]
+        model = f"scripted:{HERE / 'script.json'}"
+        alone, hurried = Server(model=model), Server(model=model, config=HURRIED)
+        async with Server(config=config, env=env) as server, alone, hurried:
+            line = [*command(name), server.url, alone.url, str(HERE / "options.json"), hurried.url]
             async with started(line, server.folder / "notes") as client:
                 version = (await client.reply("start"))["version"]
                 seen = {case: await client.drive(case, leaving) for case in cases}
@@ -138,15 +150,15 @@ class Client:
     async def drive(self, case: str, leaving: Upstream) -> Json:
         """One case. A client that leaves does so while its upstream is at it, and `closed` says whether that
         was then closed although the client lives on."""
+        count = len(leaving.requests) + 1
         await self.tell(case)
         if not case.startswith("leave"):
             return await self.reply(case)
-        count = len(leaving.requests) + 1
-        await leaving.received(count, within=PATIENCE)
+        await leaving.received(count)
         await self.tell("now")
         answer = await self.reply(case)
         try:
-            await leaving.all_closed(count, within=5)
+            await leaving.all_closed(count)
         except AssertionError:
             return {**answer, "closed": False}
         return {**answer, "closed": True}
@@ -159,7 +171,7 @@ class Client:
     async def reply(self, case: str) -> Json:
         assert self.process.stdout is not None
         try:
-            line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
+            line = await asyncio.wait_for(self.process.stdout.readline(), STUCK)
         except TimeoutError:
             raise AssertionError(f"the client hangs in {case!r}\n{self.said}") from None
         assert line, f"the client died in {case!r}\n{self.said}"
@@ -175,7 +187,7 @@ class Client:
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
-            await asyncio.wait_for(self.process.wait(), 5)
+            await asyncio.wait_for(self.process.wait(), STUCK)
         except TimeoutError:
             self.process.kill()
             await self.process.wait()

@@ -8,6 +8,7 @@ from rightseat.models.llamacpp import weights
 from tests.kit.server import Server
 from tests.peers import browser
 from tests.peers.browser import Tab
+from tests.peers.install import install
 from tests.peers.playground import opened
 
 PLACE = Path(__file__).resolve().parents[2] / "docs" / "img"
@@ -16,7 +17,7 @@ ANSWER = ".message.assistant[aria-busy=false]"
 
 async def main() -> None:
     assets.main()
-    browser.ready()
+    install("playwright")
     PLACE.mkdir(exist_ok=True)
     env = {"RIGHTSEAT_CACHE": str(weights.pull().parent), "RIGHTSEAT_MODEL": ""}
     async with (

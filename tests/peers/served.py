@@ -9,24 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from checks.packages import InstallError
-from tests.peers.install import PLACE, install
+from tests.kit.patience import STUCK
+from tests.peers.need import require
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 60.0
 KEPT = ("PATH", "LANG", "HOME")
 
 
 def python_of(name: str) -> str:
-    """The Python of an installed peer; where it cannot be installed, its tests are skipped. `make test` is
-    red all the same: it counts the peers that were driven."""
-    try:
-        install(name)
-    except InstallError as error:
-        pytest.skip(f"could not install {name}: {error}")
-    return str(PLACE / name / "bin" / "python")
+    """The Python of an installed peer."""
+    return str(require(name) / "bin" / "python")
 
 
 @asynccontextmanager
@@ -43,7 +35,7 @@ async def served(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(STUCK):
             line = await process.stdout.readline()
         assert line, f"{name} did not start: see {notes}"
         told: dict[str, Any] = json.loads(line)
@@ -52,5 +44,5 @@ async def served(
         yield f"http://127.0.0.1:{told['port']}"
     finally:
         process.stdin.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(STUCK):
             await process.wait()

@@ -19,7 +19,7 @@ from tests.peers.served import served
 
 pytestmark = [
     pytest.mark.peers,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(600),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})

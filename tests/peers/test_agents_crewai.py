@@ -17,7 +17,7 @@ from tests.peers.served import HERE, python_of
 
 pytestmark = [
     pytest.mark.peers,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -15,7 +15,7 @@ from tests.kit.faults import CANARY
 from tests.peers.agui_cases import CASES, FAILED, MESSAGES, REFUSED, TOLD, UNCLEAN
 from tests.peers.rig import Seen
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from tests.peers.agui_cases import CASES, FAILED, HELLO, MESSAGES, MODES, QUIET, TOLD
 from tests.peers.rig import Seen
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.parametrize("mode", MODES)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.parametrize("mode", MODES)]
 SUM = [["user", "sum"], *MESSAGES["server_tool"][1:]]
 
 

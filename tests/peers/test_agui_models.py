@@ -36,11 +36,11 @@ from rightseat.turn import Turn
 from tests.doors.copilotkit.agui import EMPTY, asked, given
 from tests.kit.client import Client
 from tests.kit.house import House, house
-from tests.peers.install import InstallError, install
+from tests.peers.need import require
 from tests.peers.plant import TOOLS
 from tests.peers.rig import HERE, command
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 NAME = "ag-ui-protocol"
 SCRIPT = f"scripted:{HERE / 'script.json'}"
 Ask = Callable[..., dict[str, Any]]
@@ -65,10 +65,7 @@ EVERY = {
 
 @pytest.fixture(scope="module")
 def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
-    try:
-        install(NAME)
-    except InstallError as error:
-        pytest.skip(f"could not install {NAME}: {error}")
+    require(NAME)
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
     with subprocess.Popen(
         command(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept

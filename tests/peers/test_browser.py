@@ -6,7 +6,7 @@ import pytest
 
 from tests.peers.browser import Chromium, Tab
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 
 PAGE = "data:text/html,<h1>open</h1><button onclick='{script}'>go</button><p></p>"
 DONE = "document.querySelector(`p`).textContent = `done`"

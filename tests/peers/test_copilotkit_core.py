@@ -13,7 +13,7 @@ CASES = tuple(
     for name in ("talk", "thoughts", "question", "threads", "busy", "reload")
     for mode in MODES
 )
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.parametrize("mode", MODES)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.parametrize("mode", MODES)]
 SUM = [["user", "sum"], ["assistant", "Let me see."], ["tool", "5"], ["assistant", "That makes 5."]]
 WORDS = '"message":"Thread already running. Wait for its answer or stop it.","code":"conflict"}'
 
@@ -53,7 +53,7 @@ def test_threads_are_listed_renamed_archived_and_deleted(told: Callable[[str], J
 
 def test_a_busy_thread_is_said_to_be(told: Callable[[str], Json], mode: str) -> None:
     found = told("busy")
-    assert found["messages"] == [["user", "slowly"], ["assistant", "Three slow words."]]
+    assert found["messages"] == [["user", "hold"], ["assistant", "Held, and let go."]]
     assert found["errors"][0][1] == f'HTTP 409: {{"error":"Thread already running",{WORDS}'
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from tests.kit.faults import CANARY
 from tests.peers.copilotkit_react import GENERATIONS, PEER, see
-from tests.peers.install import InstallError, install
+from tests.peers.need import require
 from tests.peers.rig import Seen
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 HELLO = "Hello from the script: é漢😀"
 GREETED = [["user", "hello"], ["assistant", HELLO]]
@@ -77,11 +77,7 @@ CASES = (*SHOWN, *FAILED, *OTHERS)
 
 @pytest.fixture(scope="session")
 def pages(driven: Callable[[str, str], None]) -> dict[str, Seen]:
-    try:
-        install(PEER)
-    except InstallError as error:
-        # `make test` is red all the same: it counts the clients that were driven.
-        pytest.skip(f"could not install {PEER}: {error}")
+    require(PEER)
     try:
         seen = asyncio.run(see(CASES))
     except AssertionError as error:

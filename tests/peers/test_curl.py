@@ -2,18 +2,20 @@
 
 import asyncio
 import json
-import shutil
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
+from tests.peers.install import CURL
+from tests.peers.need import require
 
-pytestmark = pytest.mark.process
-needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+pytestmark = [pytest.mark.peers, pytest.mark.asyncio(loop_scope="module")]
 
 CURLS = Path(__file__).with_name("curls.sh")
 PLACE = "http://localhost:8080"
@@ -43,12 +45,15 @@ SCRIPT = {
 
 def lines() -> list[str]:
     """Each command of the file with everything that follows it up to the next."""
-    return [f"curl{rest}".strip() for rest in CURLS.read_text("utf-8").split("\ncurl")[1:]]
+    found = [f"curl{rest}".strip() for rest in CURLS.read_text("utf-8").split("\ncurl")[1:]]
+    assert len(found) == 3
+    return found
 
 
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    script = tmp_path / "script.json"
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    require(CURL)
+    script = tmp_path_factory.mktemp("curl") / "script.json"
     script.write_text(json.dumps(SCRIPT), encoding="utf-8")
     async with Server(model=f"scripted:{script}") as running:
         yield running
@@ -61,7 +66,7 @@ async def paste(line: str, server: Server) -> tuple[int, Any]:
     process = await asyncio.create_subprocess_shell(
         f"{line} -sS -w '\\n%{{http_code}}'", stdout=PIPE, stderr=PIPE
     )
-    out, err = await asyncio.wait_for(process.communicate(), 10)
+    out, err = await asyncio.wait_for(process.communicate(), STUCK)
     assert (process.returncode, err) == (0, b"")
     text, _, status = out.decode().rpartition("\n")
     return int(status), json.loads(text)
@@ -74,7 +79,6 @@ def calls(answer: Any) -> list[tuple[str, Any]]:
     return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
 
 
-@needs_curl
 async def test_the_weather_of_two_cities(server: Server) -> None:
     status, answer = await paste(lines()[0], server)
     assert (status, answer["model"], answer["object"]) == (200, "gpt-3.5-turbo", "chat.completion")
@@ -85,7 +89,6 @@ async def test_the_weather_of_two_cities(server: Server) -> None:
     ]
 
 
-@needs_curl
 async def test_no_model_and_no_content_type(server: Server) -> None:
     status, answer = await paste(lines()[1], server)
     assert (status, answer["model"]) == (200, "default")
@@ -95,7 +98,6 @@ async def test_no_model_and_no_content_type(server: Server) -> None:
     assert answer["choices"][0]["message"]["content"] == "You asked: What is life?"
 
 
-@needs_curl
 @pytest.mark.parametrize("number", [0, 1, 2])
 async def test_a_page_must_say_that_it_sends_json(server: Server, number: int) -> None:
     line = lines()[number]
@@ -111,7 +113,3 @@ async def test_a_page_must_say_that_it_sends_json(server: Server, number: int) -
     said = line if JSON in line else f"{line} {JSON}"
     status, _ = await paste(said + ORIGIN, server)
     assert status == 200
-
-
-def test_there_are_three() -> None:
-    assert len(lines()) == 3

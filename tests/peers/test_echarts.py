@@ -11,7 +11,8 @@ from rightseat.plugins.charts.chart import KINDS, Chart, Kind, default, fitting
 from rightseat.plugins.charts.grid import grid
 from rightseat.plugins.charts.option import option
 from rightseat.plugins.charts.plot import Plot, plot
-from tests.peers.install import HERE, PLACE, InstallError, install
+from tests.peers.install import HERE
+from tests.peers.need import require
 from tests.plugins.charts.tables import LONG, SAMPLES, Sample
 
 pytestmark = pytest.mark.peers
@@ -21,11 +22,7 @@ TYPES = {"stacked": "bar", "area": "line", "ring": "pie"}
 
 @pytest.fixture(scope="module")
 def draw(driven: Callable[[str, str], None]) -> Iterator[Draw]:
-    try:
-        install("echarts")
-    except InstallError as error:
-        pytest.skip(f"could not install echarts: {error}")
-    command = ["node", str(HERE / "echarts" / "drive.mjs"), str(PLACE / "echarts")]
+    command = ["node", str(HERE / "echarts" / "drive.mjs"), str(require("echarts"))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -10,7 +10,7 @@ from tests.kit.faults import CANARY
 from tests.peers.openai_cases import HELLO, MODES
 from tests.peers.rig import Seen
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 BOTH = (
     "text",

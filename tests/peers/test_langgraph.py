@@ -40,10 +40,12 @@ from tests.contract.agents.verifier import verify
 from tests.ground.waiting import until
 from tests.kit.client import Client
 from tests.kit.house import serving
-from tests.peers.install import PLACE, InstallError, install
+from tests.kit.patience import STUCK
+from tests.peers.install import PLACE
 from tests.peers.langgraph_server import HERE, HOME, Way, running
+from tests.peers.need import require
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 SOURCE = Path(__file__).parents[2] / "src"
 Found = dict[str, Any]
 
@@ -111,7 +113,10 @@ async def leaving(url: str) -> tuple[str, Seen]:
 
 async def left(runtime: Runtime) -> None:
     turn = Turn(
-        messages=(said("user", "slow", id="s"),), assistant="desk", thread="t-left", owner=Owner("ada")
+        messages=(said("user", "slow for ever", id="s"),),
+        assistant="desk",
+        thread="t-left",
+        owner=Owner("ada"),
     )
     async with closing(runtime.run(turn)) as events:
         async for event in events:
@@ -146,7 +151,7 @@ async def paging(runtime: Runtime) -> Any:
     async with serving(App(runtime, ServerSettings(port=0), every("doors"))) as url:
         line = ("node", str(HERE / "agent_page.mjs"), url, str(PLACE / "copilotkit-gql"))
         process = await asyncio.create_subprocess_exec(*line, stdout=PIPE, stderr=PIPE)
-        out, noted = await asyncio.wait_for(process.communicate(), 40)
+        out, noted = await asyncio.wait_for(process.communicate(), STUCK)
         assert process.returncode == 0, noted.decode()[-2000:]
         return msgspec.json.decode(out)
 
@@ -180,7 +185,7 @@ async def inside(folder: Path) -> dict[str, list[Event]]:
         ):
             given = {"text": text, "thread": text, "answer": answer if name == "yes" else None}
             process.stdin.write(msgspec.json.encode(given) + b"\n")
-            line = await asyncio.wait_for(process.stdout.readline(), 40)
+            line = await asyncio.wait_for(process.stdout.readline(), STUCK)
             assert line, (folder / "inside").read_text("utf-8")[-2000:]
             found[name] = msgspec.json.decode(line, type=list[Event])
             asked = [event for event in found[name] if isinstance(event, Interrupt)]
@@ -196,11 +201,8 @@ async def inside(folder: Path) -> dict[str, list[Event]]:
 async def seen(
     driven: Callable[[str, str], None], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Found]:
-    try:
-        for name in ("langgraph-server", "copilotkit-gql"):
-            install(name)
-    except InstallError as error:
-        pytest.skip(f"could not install what is driven here: {error}")
+    for name in ("langgraph-server", "copilotkit-gql"):
+        require(name)
     folder = tmp_path_factory.mktemp("langgraph")
     within = asyncio.create_task(inside(tmp_path_factory.mktemp("inside")))
     async with running(folder) as url, hosting(url) as runtime:

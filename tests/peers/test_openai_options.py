@@ -12,7 +12,7 @@ import pytest
 from tests.peers.mirror import LOGPROBS, VECTOR
 from tests.peers.openai_cases import HELLO, SENT, Peer
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 OURS = {"model", "messages", "stream", "stream_options"}
 """Fields of the request to the model's server that do not come from an option."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.peers.openai_cases import NODE, PYTHON, Peer
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("case", ["client_tool", "client_tool_twice"])
@@ -118,7 +118,7 @@ def test_chunks(once: Peer) -> None:
 
 @pytest.mark.parametrize("once", [PYTHON], indirect=True)
 def test_keep_alives_were_among_what_the_client_read(once: Peer) -> None:
-    assert once.turns("keep_alive")[0]["comments"] > 0
+    assert once.turns("keep_alive")[0]["passed"].startswith(":")
 
 
 def test_leaving_closes_the_upstream(peer: Peer) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.kit.faults import CANARY
 from tests.peers.openai_cases import BROKEN, ECHO, HELLO, NODE, PYTHON, REFUSED, SAID, TOLD, Peer
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("case", SAID)

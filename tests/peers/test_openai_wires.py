@@ -6,24 +6,20 @@ from typing import Any
 
 import pytest
 
-from checks.packages import InstallError
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import responses
-from tests.peers.install import PLACE, install
+from tests.peers.install import PLACE
+from tests.peers.need import require
 from tests.peers.rig import HERE
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 NAME = "openai-py"
 TURN = {"reason": "Let me think", "say": ["I ", "add."], "calls": [{"name": "add", "arguments": '{"a": 2}'}]}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def client() -> None:
-    try:
-        install(NAME)
-    except InstallError as error:
-        # `make test` is red all the same: it counts the clients that were driven.
-        pytest.skip(f"could not install {NAME}: {error}")
+    require(NAME)
 
 
 async def read(turn: dict[str, Any]) -> dict[str, Any]:

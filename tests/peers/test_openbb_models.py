@@ -35,20 +35,17 @@ from rightseat.outbound import Outbound, Rules
 from rightseat.turn import Turn
 from tests.doors.openbb.client import LISTED, ROWS, SEARCH, WIDGETS, Answer, Chat, item, post
 from tests.kit.house import Lines, calls, house, says
-from tests.peers.install import InstallError, install
+from tests.peers.need import require
 from tests.peers.rig import command
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 Ask = Callable[..., dict[str, Any]]
 REQUESTS = 400
 
 
 @pytest.fixture(scope="module")
 def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
-    try:
-        install("openbb-ai")
-    except InstallError as error:
-        pytest.skip(f"could not install openbb-ai: {error}")
+    require("openbb-ai")
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
     with subprocess.Popen(
         command("openbb-ai"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept

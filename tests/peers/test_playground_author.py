@@ -15,7 +15,7 @@ from tests.kit.upstream import Upstream
 from tests.peers.browser import Chromium, Tab
 from tests.peers.playground import opened, say, served, until
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
 # A picture of one point.
 PIXEL = bytes.fromhex(
@@ -229,7 +229,7 @@ async def test_two_tabs_on_one_conversation(chromium: Chromium, tab: Tab) -> Non
     assert await tab.texts(f"{ANSWER} .prose") == [f"You said: {word}" for word in ("one", "two", "three")]
     # Asked at the same time: the later question waits in its box, and what is answered is seen.
     tab.expect("409")
-    await other.fill("#say", "slow")
+    await other.fill("#say", "endless")
     await other.keyboard.press("Enter")
     await other.locator("button.stop").wait_for()
     await other.locator(ANSWER, has_text="word").wait_for()
@@ -260,7 +260,7 @@ async def test_a_branch_keeps_what_was_done_before_it(tab: Tab) -> None:
 
 
 async def test_nothing_written_is_lost(tab: Tab) -> None:
-    await say(tab, "slow")
+    await say(tab, "endless")
     await tab.see(ANSWER, "word")
     # An Enter too early neither stops the answer nor takes the text.
     await say(tab, "my next question")

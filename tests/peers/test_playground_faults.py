@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.kit.patience import STUCK
 from tests.kit.relay import Relay
 from tests.kit.server import Server
+from tests.kit.upstream import Upstream
 from tests.peers.browser import Chromium, Tab
-from tests.peers.playground import WORDS, opened, say, served, until
+from tests.peers.mirror import halting
+from tests.peers.playground import opened, say, served, until
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
 CUT = r"ERR_|Failed to load resource"
 # The longest time between two turns of the page's loop while something is drawn.
@@ -22,9 +25,25 @@ WATCH = """() => { window.longest = 0; let last = performance.now();
     last = now; setTimeout(look, 10); }; look(); }"""
 
 
+HELD = """
+[assistants.held]
+model = "held"
+[models.held]
+spec = "openai:held"
+base_url = "{url}"
+"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[Server]:
-    async with served() as found:
+async def upstream() -> AsyncIterator[Upstream]:
+    """The model of the assistant `held`."""
+    async with Upstream() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(upstream: Upstream) -> AsyncIterator[Server]:
+    async with served(HELD.format(url=upstream.url)) as found:
         yield found
 
 
@@ -76,11 +95,12 @@ async def test_a_flood_does_not_freeze_the_page(tab: Tab, asked: str, shown: int
     await tab.page.evaluate(WATCH)
     await say(tab, asked)
     said = f"(document.querySelector('{ANSWER} .prose')?.textContent.length ?? 0)"
-    await until(tab, f"{said} >= {shown - 10}", 60)
+    await until(tab, f"{said} >= {shown - 10}")
     await tab.gone("button.stop")
     await tab.write("#say", "still there")
     longest = await tab.page.evaluate("window.longest")
-    assert longest < 2000, f"the page stood still for {longest:.0f} ms"
+    print(f"the longest time that the page stood still: {longest:.0f} ms")
+    assert longest < STUCK * 500
     await tab.page.keyboard.press("Enter")
     await tab.see(ANSWER, "You said: still there")
 
@@ -94,30 +114,33 @@ async def test_what_is_too_long_to_draw_can_be_saved(tab: Tab) -> None:
 
 
 async def test_a_cut_connection_is_joined_again_and_nothing_is_missed(
-    chromium: Chromium, server: Server
+    chromium: Chromium, server: Server, upstream: Upstream
 ) -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    upstream.queue(halting("one", (first, " two"), (second, " three")))
     async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
         tab.expect(CUT)
-        await say(tab, "slow")
-        await tab.see(ANSWER, "word word word")
-        for _ in range(2):
+        await tab.page.select_option("select[aria-label=Assistant]", "held")
+        await say(tab, "count")
+        await tab.see(ANSWER, "one")
+        for go, said in ((first, "one two"), (second, "one two three")):
             assert relay.cut()
-            said = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
-            counted = f"document.querySelector('{ANSWER} .prose').textContent.split('word').length"
-            await until(tab, f"{counted} > {said + 20}")
+            go.set()
+            await tab.see(ANSWER, said)
         await tab.gone("button.stop")
-        assert (await tab.texts(f"{ANSWER} .prose"))[0].split() == ["word"] * WORDS
+        assert await tab.texts(f"{ANSWER} .prose") == ["one two three"]
         assert len(await tab.texts(ANSWER)) == 1
 
 
 async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromium: Chromium) -> None:
     async with served() as server, Relay(server.port) as relay, opened(chromium, relay.url) as tab:
         tab.expect(CUT)
-        await say(tab, "slow")
-        await until(tab, f"document.querySelector('{ANSWER} .prose')?.textContent.split('word').length > 40")
-        seen = (await tab.texts(f"{ANSWER} .prose"))[0].count("word")
+        await say(tab, "endless")
+        counted = f"(document.querySelector('{ANSWER} .prose')?.textContent.split('word').length ?? 0)"
+        # The log is behind by a quarter of a second at most, which is ten words.
+        await until(tab, f"{counted} > 100")
         server.signal(signal.SIGKILL)
-        await server.exited(5)
+        await server.exited()
         relay.closed = True
         relay.cut()
         await tab.see(".banner", "The connection was cut")
@@ -127,8 +150,7 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
         await tab.see(".failure", "interrupted")
         await tab.page.reload()
         await tab.see(".failure", "interrupted")
-        # The log is behind by a quarter of a second at most, which is ten words.
-        assert (await tab.texts(f"{ANSWER} .prose"))[0].count("word") >= seen - 15
+        assert (await tab.texts(f"{ANSWER} .prose"))[0].count("word") > 40
         await tab.click(".failure button.main")
         await tab.gone(".failure")
         await tab.see("button.stop")

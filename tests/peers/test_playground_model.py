@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from checks import assets
 from rightseat.models.llamacpp import weights
 from tests.kit.server import Server
 from tests.peers.browser import Chromium, Tab
+from tests.peers.need import require_assets
 from tests.peers.playground import opened
 
 pytestmark = [
     pytest.mark.model,
     pytest.mark.peers,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 ANSWER = ".message.assistant"
@@ -22,7 +22,7 @@ ANSWER = ".message.assistant"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[Server]:
-    assert assets.main() == 0, "could not install the playground's charts"
+    require_assets("echarts")
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
     async with Server(env=env, patience=120) as found:
         yield found

@@ -19,6 +19,8 @@ from rightseat.secret import Secret
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 PAGE = Path(files.HERE) / "page"
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 HTML = {"accept": "text/html"}
@@ -120,7 +122,7 @@ async def test_ranges_and_odd_types_cost_nothing(headers: dict[str, str]) -> Non
         status, _, body = await get(server.url, "/playground/main.js", headers)
         # The whole file, or a refusal: never ten thousand parts.
         assert (status, len(body)) in ((200, len((PAGE / "main.js").read_bytes())), (431, len(body)))
-        assert time.process_time() - began < 0.1
+        assert time.process_time() - began < 0.5
 
 
 def test_the_page_is_small_and_has_nothing_inline_and_no_host() -> None:

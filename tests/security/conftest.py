@@ -25,7 +25,7 @@ log_level = "debug"
 environment = "development"   # the most is logged then
 cors = ["https://app.example"]
 hosts = ["app.example"]
-header_timeout = 5
+header_timeout = 30
 [auth.keys]
 alice = "env:ALICE_KEY"
 bob = "env:BOB_KEY"
@@ -34,8 +34,8 @@ spec = "openai:kit"
 base_url = "{up}?key={query}"
 api_key = "env:UPSTREAM_KEY"
 tries = 1
-first_token_timeout = 2
-idle_timeout = 1
+first_token_timeout = 5
+idle_timeout = 5
 [models.default.headers]
 X-Upstream-Secret = "env:UPSTREAM_HEADER"
 """

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ from tests.kit.client import Client
 from tests.security.conftest import ALICE, BOB, Stage
 from tests.security.test_injection import HOSTILE, TEXT
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 RUN, CONNECT = "/copilotkit/agent/default/run", "/copilotkit/agent/default/connect"
 THREADS = "/copilotkit/threads"
 KEY = {"X-Api-Key": ALICE}
@@ -137,9 +136,10 @@ async def about(stage: Stage, target: str, value: Any, thread: str) -> tuple[int
 )
 async def test_a_flood_holds_nobody_up(stage: Stage, query: str) -> None:
     await posted(stage, "/copilotkit", {"query": "{ hello }"})
-    start = time.monotonic()
+    before = stage.server.cpu_seconds
     status, answer = await posted(stage, "/copilotkit", {"query": query})
-    assert time.monotonic() - start < 0.5
+    # A few hundredths of a second here: a flood that is worked through takes as many seconds.
+    assert stage.server.cpu_seconds - before < 2
     assert status in (200, 400)
     assert json.loads(answer)["errors"]
     status, _ = await posted(stage, "/copilotkit", [{"query": "{ hello }"}] * 1000)

@@ -12,7 +12,7 @@ from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, Stage
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 MB = 1_000_000
 KEY = {"X-Api-Key": ALICE, "Content-Type": "application/json"}
@@ -108,7 +108,9 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(
+    "bomb", [pytest.param(name, marks=[pytest.mark.long] * (name == "objects")) for name in BOMBS]
+)
 async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
     async with Peak(lambda: stage.server.rss).watched() as rss:
         for place, body in wrapped(BOMBS[bomb]).items():

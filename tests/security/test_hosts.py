@@ -7,7 +7,7 @@ from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, Stage
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 KEY = {"X-Api-Key": ALICE}
 CHAT = b'{"messages": [{"role": "user", "content": "hello"}]}'

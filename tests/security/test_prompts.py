@@ -23,6 +23,8 @@ from tests.kit.connection import Connection, Received
 from tests.kit.house import Lines, Script, calls, house, says
 from tests.kit.upstream import Upstream
 
+pytestmark = pytest.mark.io
+
 PROMPT, HEADER, BEARER, COOKIE = "canary-prompt-1", "canary-header-2", "canary-bearer-3", "canary-cookie-4"
 CANARIES = (PROMPT, HEADER, BEARER, COOKIE)
 HEADERS = {"X-Secret": HEADER, "Authorization": f"Bearer {BEARER}", "Cookie": COOKIE}

@@ -15,7 +15,7 @@ from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 # The only routes that anyone may ask before having a key. A new one is added here by hand, with a reason.
 # `/` names the doors, which their documentation does too, and neither models nor keys.
@@ -129,6 +129,7 @@ async def test_only_the_listed_routes_are_open() -> None:
     assert {(route.method, route.path) for _, route, _ in table().routes if route.page} == BROWSED
 
 
+@pytest.mark.long
 async def test_every_route_every_carrier_over_the_socket(stage: Stage) -> None:
     async def ask(method: str, path: str, headers: Headers) -> int:
         fixed = [("Host", "localhost"), ("Content-Length", "0"), ("Connection", "close")]

@@ -24,7 +24,7 @@ from tests.security.conftest import (
     Stage,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 KEY = {"Authorization": f"Bearer {ALICE}", "Cookie": f"session={COOKIE}"}
 WORDS = [*STATUSES, *FAULTS, "silent"]

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults.faces import FACES
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -54,7 +55,7 @@ def test_there_are_locks() -> None:
 
 def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(line, check=True, capture_output=True, timeout=50)
+    subprocess.run(line, check=True, capture_output=True, timeout=5 * STUCK)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.models.llamacpp import options, weights
+from rightseat.models.llamacpp import options
 from train.evaluate import Seen, ask
 from train.questions import Item, items
 
@@ -16,11 +16,10 @@ def chosen() -> list[Item]:
     return list(items("final"))[::EVERY][:20]
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_slice_of_the_held_out_questions() -> None:
-    if weights.find().path is None:
-        pytest.skip("the embedded weights are not here: rightseat models pull")
     model = options.local("", {})
     try:
         seen = [await ask(model, item) for item in chosen()]

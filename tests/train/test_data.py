@@ -25,6 +25,7 @@ def examples() -> list[Example]:
     return list(Mix(7).examples(600))
 
 
+@pytest.mark.io
 async def test_prompts_are_what_the_runtime_sends() -> None:
     """Byte by byte, for calls, words and results, with a system text and with talk before."""
     template = await load(chatml(), eos=END)
@@ -35,6 +36,7 @@ async def test_prompts_are_what_the_runtime_sends() -> None:
         assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
 
 
+@pytest.mark.io
 async def test_answers_are_read_back_as_the_calls_they_are() -> None:
     template = await load(chatml(), eos=END)
     renderer, format = Renderer(template), Signatures()
@@ -95,6 +97,7 @@ def test_held_out_questions_are_sound(part: str) -> None:
             assert checker(schemas[name]).problem(arguments) is None, item.question
 
 
+@pytest.mark.long
 def test_final_questions_share_nothing_with_the_training_data() -> None:
     assert list(leakage.shared(1500)) == []
 

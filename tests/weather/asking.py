@@ -11,6 +11,7 @@ from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.process import Launch
 from rightseat.schema import checker
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import PLACE, install
 from tests.weather.cases import SCHEMAS, Json, Question
@@ -61,7 +62,7 @@ async def server(options: str = "") -> AsyncIterator[Server]:
     """With the embedded model, and as it is without any options."""
     config = f'[models.default]\nspec = "local"\n{options}'
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
-    async with Server(config=config, env=env, patience=120) as running:
+    async with Server(config=config, env=env, patience=5 * STUCK) as running:
         yield running
 
 

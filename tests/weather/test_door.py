@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-import shutil
 from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp import weights
+from tests.peers.install import CURL
+from tests.peers.need import require
 from tests.weather.asking import server
 from tests.weather.cases import SEED, Json
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.model, pytest.mark.peers, pytest.mark.timeout(900)]
 CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ITSELF: Json = {"type": "object", "properties": {"again": {"$ref": "#"}}}
 ENUM: Json = {"type": "object", "properties": {"a": {"enum": [f"value {n}" for n in range(2000)]}}}
@@ -63,10 +63,7 @@ async def curl(url: str, body: bytes) -> tuple[int, Json]:
 
 
 async def test_the_seeds_curls_and_what_is_wrong_with_others() -> None:
-    if weights.find().path is None:
-        pytest.skip("the embedded weights are not here: rightseat models pull")
-    if shutil.which("curl") is None:
-        pytest.skip("there is no curl here")
+    require(CURL)
     async with server() as running:
         said = []
         for request in SEED:

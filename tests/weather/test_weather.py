@@ -5,16 +5,16 @@ from collections.abc import Callable
 
 import pytest
 
-from rightseat.models.llamacpp import weights
+from tests.peers.need import require
 from tests.weather.asking import PYTHON, Seen, client, server, valid
 from tests.weather.cases import CURRENT, FORECAST, QUESTIONS, SEED, asked
 
 
+@pytest.mark.peers
 @pytest.mark.model
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_calls_are_valid_and_words_are_words(driven: Callable[[str, str], None]) -> None:
-    if weights.find().path is None:
-        pytest.skip("the embedded weights are not here: rightseat models pull")
+    require(PYTHON)
     async with server() as running, client(running.url) as (version, ask):
         driven(PYTHON, version)
         for stream in (False, True):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rightseat.models.llamacpp import weights
 from tests.doors.openbb.client import Answer, Chat, item, read
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.widgets.dashboard import TABLES, WIDGETS, Added, Question
 
@@ -24,7 +25,7 @@ class Patient(Chat):
     """Waits for a slow model on a busy machine."""
 
     async def send(self, more: dict[str, Any]) -> Answer:
-        async with Client(self.url, patience=120) as client:
+        async with Client(self.url, patience=5 * STUCK) as client:
             await client.post(self.path, {"messages": self.messages, **more})
             head = await client.head()
             return read(head, (await client.body()).decode(), old=False)
@@ -59,7 +60,7 @@ def says(text: str, number: str) -> bool:
 @asynccontextmanager
 async def server() -> AsyncIterator[Server]:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
-    async with Server(config=CONFIG, env=env, patience=90) as running:
+    async with Server(config=CONFIG, env=env, patience=5 * STUCK) as running:
         yield running
 
 

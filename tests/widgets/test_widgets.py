@@ -22,8 +22,9 @@ def test_what_counts_as_the_number(text: str, number: bool, alone: bool) -> None
     assert Seen((), 0, "364,980 million").alone(QUESTIONS[3])
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
     asked = QUESTIONS[0]
     async with server() as running:
@@ -35,8 +36,9 @@ async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
     print(f"the number is in the answer: {seen.numbered(asked)}: {seen.text!r}")
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_a_question_over_data_that_was_added_makes_no_call() -> None:
     asked = ADDED[0]
     async with server() as running:

@@ -23,6 +23,9 @@ from tests.ground.waiting import until
 from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
 from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +162,11 @@ async def test_a_peer_before_1_0_that_refuses_what_it_does_not_know() -> None:
     assert all("protocolVersion" not in body for body in desk.bodies)
 
 
+def patience(code: str) -> float:
+    """How long a peer may be silent where it fails with this code."""
+    return 1 if code == "upstream_timeout" else STUCK
+
+
 async def page(connection: Connection, request: Received) -> None:
     body = b"<html>secret words</html>"
     await connection.head(200, {"Content-Type": "text/html", "Content-Length": str(len(body))})
@@ -187,7 +195,7 @@ async def broken(connection: Connection, request: Received) -> None:
 )
 async def test_a_peer_that_does_not_answer(instead: Reply, code: str) -> None:
     desk = AguiDesk()
-    async with asked(desk, timeout=0.3) as runtime:
+    async with asked(desk, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         desk.instead = instead
         failed = (await talk.say("say hello")).error
@@ -211,7 +219,7 @@ async def test_a_peer_that_does_not_answer(instead: Reply, code: str) -> None:
 )
 async def test_a_peer_that_breaks_off(fault: Any, code: str) -> None:
     desk = AguiDesk()
-    async with asked(desk, timeout=0.3) as runtime:
+    async with asked(desk, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         desk.fault = fault
         failed = await talk.say("say hello")
@@ -229,7 +237,7 @@ async def test_who_leaves_ends_the_run_there() -> None:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
-        await desk.upstream.all_closed(1, within=2)
+        await desk.upstream.all_closed(1)
 
 
 async def test_a_peer_that_is_down_is_found_again() -> None:
@@ -243,7 +251,7 @@ async def test_a_peer_that_is_down_is_found_again() -> None:
         port = int(url.split(":")[2].split("/")[0])
         server = await asyncio.start_server(refuse, "127.0.0.1", port)
         async with server:
-            await until(lambda: not agent.down, 5)
+            await until(lambda: not agent.down)
     finally:
         await source.close()
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from rightseat import registry
 from rightseat.config import load
 from rightseat.events import CallResult, CallStart
@@ -10,6 +12,8 @@ from rightseat.messages import said
 from rightseat.streams import closing
 from rightseat.turn import Turn
 from tests.agents.copilotkit.endpoint import RemoteEndpoint
+
+pytestmark = pytest.mark.io
 
 CONFIG = """
 [models.default]

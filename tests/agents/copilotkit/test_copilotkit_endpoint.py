@@ -18,7 +18,7 @@ from rightseat.messages import said
 from rightseat.streams import closing
 from rightseat.turn import Forwarded, Owner, Turn
 from tests.agents.agui.desk import cut, garbled, stall
-from tests.agents.agui.test_agui_agent import broken, elsewhere, page
+from tests.agents.agui.test_agui_agent import broken, elsewhere, page, patience
 from tests.agents.copilotkit.endpoint import RemoteEndpoint
 from tests.contract.agents.members import hosted
 from tests.contract.agents.talk import Talk
@@ -26,6 +26,9 @@ from tests.ground.waiting import until
 from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
 from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +82,7 @@ async def test_it_is_asked_again_what_it_has() -> None:
         kept = source.agents["desk"]
         remote.agents = [*remote.agents, {"name": "new", "type": "crewai"}]
         remote.actions = []
-        await until(lambda: "new" in source.agents, 5)
+        await until(lambda: "new" in source.agents)
         assert source.agents["desk"] is kept
         assert source.tools == ()
 
@@ -114,13 +117,13 @@ async def denied(connection: Connection, request: Received) -> None:
 async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instead: Reply, why: str) -> None:
     async with RemoteEndpoint() as remote:
         remote.instead = instead
-        async with looked(remote, timeout=0.3) as source:
+        async with looked(remote, timeout=1 if why == "said nothing" else STUCK) as source:
             down = source.agents["ck"].down
             assert "/copilotkit/info" in down
             assert why in down
             assert "secret" not in down
             remote.instead = None
-            await until(lambda: set(source.agents) == {"desk"}, 5)
+            await until(lambda: set(source.agents) == {"desk"})
             assert source.agents["desk"].down == ""
 
 
@@ -299,7 +302,7 @@ async def test_a_question_by_a_call_to_the_page() -> None:
 )
 async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> None:
     remote = RemoteEndpoint()
-    async with asked(remote, timeout=0.3) as runtime:
+    async with asked(remote, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         remote.instead = instead
         failed = (await talk.say("say hello")).error
@@ -324,7 +327,7 @@ async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> No
 )
 async def test_an_endpoint_that_breaks_off(kind: str, fault: Any, code: str) -> None:
     remote = RemoteEndpoint(kind)
-    async with asked(remote, timeout=0.3) as runtime:
+    async with asked(remote, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         remote.fault = fault
         assert (await talk.say("say hello")).error.code == code
@@ -364,7 +367,7 @@ async def test_who_leaves_ends_the_run_there() -> None:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
-        await remote.upstream.all_closed(1, within=2)
+        await remote.upstream.all_closed(1)
 
 
 def test_wrong_options() -> None:

@@ -22,6 +22,9 @@ from rightseat.turn import Turn
 from tests.contract.agents.members import CREW, hosted
 from tests.contract.agents.talk import Talk
 from tests.ground.waiting import until
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 OPTIONS = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CREW)}
 
@@ -95,9 +98,9 @@ async def test_it_dies_with_us() -> None:
         assert process.stdin is not None
         # As the system does it, when we are killed: the pipe breaks.
         process.stdin.close()
-        await asyncio.wait_for(process.wait(), 5)
+        await asyncio.wait_for(process.wait(), STUCK)
         assert process.returncode == 0
-        await until(lambda: source.agents["desk"].down == "", 10)
+        await until(lambda: source.agents["desk"].down == "")
         another = source._process._process
         assert another is not None
         assert another.pid != process.pid
@@ -120,7 +123,7 @@ async def test_who_leaves_stops_the_crew() -> None:
                 if isinstance(event, TextDelta):
                     break
         # Its thread ends at its next event, and others are answered meanwhile.
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             while (await Talk(runtime).say("waiting")).text != "0 wait.":
                 pass
 
@@ -158,7 +161,7 @@ async def test_an_environment_without_crewai(tmp_path: Path) -> None:
 
 async def test_a_crew_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (tmp_path / "crewai").mkdir()
-    (tmp_path / "crewai" / "__init__.py").write_text("import time; time.sleep(60)")
+    (tmp_path / "crewai" / "__init__.py").write_text("import time; time.sleep(3600)")
     async with looked(folder=str(tmp_path), start_timeout=0.3) as source:
         assert "did not start within 0.3 s" in source.agents["desk"].down
         assert source._process._process is None

@@ -16,6 +16,8 @@ from rightseat.events import StateSnapshot, StepStart, TextDelta
 from rightseat.messages import said
 from rightseat.turn import Turn
 
+pytestmark = pytest.mark.io
+
 
 @pytest_asyncio.fixture
 async def url() -> AsyncIterator[str]:

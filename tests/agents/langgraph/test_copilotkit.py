@@ -14,6 +14,8 @@ from tests.agents.langgraph import script
 from tests.agents.langgraph.platform import Platform
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
 
+pytestmark = pytest.mark.io
+
 SESSION = {"agentName": "desk", "threadId": "t1"}
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC], ids=["frames", "graphql"])
 

@@ -17,6 +17,7 @@ from rightseat.messages import said
 from rightseat.stores.memory import Memory
 from rightseat.streams import closing
 from rightseat.turn import Answer, Forwarded, Owner, Turn
+from tests.agents.agui.test_agui_agent import patience
 from tests.agents.langgraph.platform import ASSISTANT, Fault, Platform, cut, garbled, stall
 from tests.agents.langgraph.script import ROOT
 from tests.contract.agents.talk import Talk
@@ -25,6 +26,8 @@ from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
 from tests.kit.connection import Connection, Received
 from tests.kit.house import Lines, calls, says
+
+pytestmark = pytest.mark.io
 
 
 @asynccontextmanager
@@ -205,7 +208,7 @@ async def redirect(connection: Connection, _request: Received) -> None:
     ],
 )
 async def test_a_server_that_answers_something_else(reply: Reply, code: str) -> None:
-    async with Platform() as platform, hosting(platform, timeout=0.2) as runtime:
+    async with Platform() as platform, hosting(platform, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         platform.instead = reply
         seen = await talk.say("say hi")
@@ -219,7 +222,7 @@ async def test_a_server_that_answers_something_else(reply: Reply, code: str) -> 
     ("fault", "code"), [(garbled(4), "upstream_garbled"), (stall(4), "upstream_timeout")]
 )
 async def test_a_run_that_goes_wrong(fault: Fault, code: str) -> None:
-    async with Platform() as platform, hosting(platform, timeout=0.2) as runtime:
+    async with Platform() as platform, hosting(platform, timeout=patience(code)) as runtime:
         talk = Talk(runtime)
         platform.fault = fault
         assert (await talk.say("say hi")).error.code == code

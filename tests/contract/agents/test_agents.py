@@ -11,6 +11,8 @@ from rightseat.turn import Owner
 from tests.contract.agents.members import CANNOT, MEMBERS
 from tests.contract.agents.talk import Talk
 
+pytestmark = pytest.mark.io
+
 
 def can(*words: str) -> pytest.MarkDecorator:
     """The members that can do this."""

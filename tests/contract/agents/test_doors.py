@@ -13,6 +13,8 @@ from tests.contract.doors.members import MEMBERS as DOORS
 from tests.contract.doors.members import Visit
 from tests.kit.house import house
 
+pytestmark = pytest.mark.io
+
 # A crew is a process of its own: one start is enough for all doors.
 AGENTS = [name for name in MEMBERS if name not in ("engine", "flow", "crewai")]
 every_door = pytest.mark.parametrize("door", DOORS)

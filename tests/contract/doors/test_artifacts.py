@@ -14,8 +14,9 @@ from rightseat.tools import Pause
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 LINK = re.compile(r"http://127\.0\.0\.1(/files/file_[0-9a-f]{32}/[\w.%-]+)")
 DATA = bytes(range(256)) * 400
 DRAWS = ("openbb-today", "agui", "copilotkit-routes", "copilotkit-single")
@@ -36,7 +37,7 @@ def visit(member: str) -> Callable[[str], Visit]:
 
 
 def got(url: str) -> tuple[bytes, dict[str, str]]:
-    with urllib.request.urlopen(url, timeout=20) as reply:
+    with urllib.request.urlopen(url, timeout=STUCK) as reply:
         return reply.read(), {name.lower(): value for name, value in reply.headers.items()}
 
 

@@ -14,6 +14,8 @@ from rightseat.prompt import Prompt
 from tests.faults.faces import AGUI, COPILOTKIT, OPENBB, STREAMED, WHOLE, Face, Outcome, payloads
 from tests.kit.house import Lines, Script, house
 
+pytestmark = pytest.mark.io
+
 OPENAI = (STREAMED, WHOLE)
 FACES = (*OPENAI, AGUI, COPILOTKIT, OPENBB)
 SAID = "It is the vendor's turn, and what to do is to try again."

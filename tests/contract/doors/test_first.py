@@ -16,8 +16,9 @@ from rightseat.turn import Owner
 from tests.contract.doors.members import DETACHED, MEMBERS, Visit
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 Door = Callable[[str], Visit]
 
 
@@ -252,14 +253,14 @@ async def test_leaving_cancels_the_model_unless_its_thread_is_kept(visit: Door, 
         target, body = visitor.body()
         async with Client(server.url) as client:
             await client.post(target, body)
-            await asyncio.wait_for(begun.wait(), 5)
+            await asyncio.wait_for(begun.wait(), STUCK)
             assert runtime.active == 1
         if member in DETACHED:
             # The connection is gone as soon as another one on the same loop is answered.
             assert (await visit(server.url).say("more")).error == "conflict"
             assert not ended.is_set()
             assert await runtime.threads.stop(Owner(), "t1")
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), STUCK)
     assert runtime.active == 0
 
 

@@ -13,7 +13,7 @@ from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.plugins.flows.acting import Acts, flow, kit
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 FLOW = """
 name: f
 description: Orders what the person wants.

@@ -12,7 +12,7 @@ from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.doors.seen import Seen
 from tests.kit.house import Lines, calls, house, says
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 Door = Callable[[str], Visit]
 ASKED = "guardrails_validation_failed"
 TOLD = "output_guarded"

@@ -6,6 +6,8 @@ from rightseat import Runtime
 from tests.contract.doors.members import MEMBERS
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_half_of_an_emoji_is_a_sign_that_something_was_there(member: str) -> None:

@@ -13,7 +13,7 @@ from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.stores.saying import every
 from tests.kit.house import Lines, calls, house, says
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 # Their clients come back for a conversation; the others' keep it themselves.
 COMING_BACK = [name for name in MEMBERS if name.startswith("copilotkit")]
 ME = Owner()

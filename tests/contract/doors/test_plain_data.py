@@ -15,6 +15,8 @@ from tests.faults.faces import AGUI
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 FOREIGN: dict[str, Any] = {
     "lc": 1,
     "type": "constructor",

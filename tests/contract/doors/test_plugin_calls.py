@@ -13,7 +13,7 @@ from tests.kit.house import Lines, calls, house, says
 from tests.plugins.http.plugged import LOCAL, auth, object_body, operation, plugin
 from tests.plugins.http.target import said, target
 
-pytestmark = pytest.mark.parametrize("member", MEMBERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 CANARY = "canary-0123456789"
 
 

@@ -20,6 +20,7 @@ from tests.contract.formats.asking import IGNORANT, USER, asked, fitting, gramma
 from tests.contract.formats.cases import EMPTY, FIND, HOSTILE, ONE, OTHER, OUTPUT, PLAIN, TOOLS, WRONG, Said
 from tests.contract.formats.members import MEMBERS, Member
 from tests.contract.models.cases import Heard, heard
+from tests.kit.rounds import rounds
 
 MORE = said("user", "And another?")
 
@@ -156,7 +157,7 @@ def test_whatever_the_grammar_lets_pass_is_a_valid_call(member: Member) -> None:
     schemas = {tool.name: checker(tool.parameters) for tool in TOOLS}
     for mode in ("required", "auto"):
         plan = member.format.plan(asked(mode))
-        for _ in range(40):
+        for _ in range(rounds(40)):
             text = grammar(plan).make(rng, size=60)
             reader = plan.reader()
             found = heard([*reader.feed(text), *reader.close()])

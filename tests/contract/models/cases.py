@@ -102,4 +102,5 @@ CASES = [
     Case("busy", faults.status(429, 7), {"finish": "raise:upstream_busy"}, Heard(), UpstreamBusy),
 ]  # fmt: skip
 
-LONG = Case("long", answers.text(1000, rate=100), {"say": ["w"] * 1000, "pace_ms": 10}, Heard())
+# Takes longer than a stuck program: whoever only waits for its end is seen.
+LONG = Case("long", answers.text(1000, rate=10), {"say": ["w"] * 1000, "pace_ms": 100}, Heard())

@@ -20,6 +20,8 @@ from tests.kit.answers import Reply
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic, google
 
+pytestmark = pytest.mark.io
+
 STATUSES: list[tuple[int, type[RightseatError]]] = [
     (400, errors.UpstreamRejected),
     (401, errors.UpstreamDenied),

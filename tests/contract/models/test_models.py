@@ -10,6 +10,9 @@ from rightseat.prompt import Model, Prompt
 from rightseat.streams import closing
 from tests.contract.models.cases import CASES, LONG, Case, heard
 from tests.contract.models.members import MEMBERS, UNABLE, Member
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 PROMPT = Prompt(messages=(said("system", "Be brief."), said("user", "Hello")))
 
@@ -61,13 +64,13 @@ async def test_a_model_answers_again(member: Member) -> None:
 
 @over_members
 async def test_leaving_after_the_first_fragment_ends_the_work(member: Member) -> None:
-    async with member(LONG) as model, asyncio.timeout(5), closing(model.stream(PROMPT)) as stream:
+    async with member(LONG) as model, asyncio.timeout(STUCK), closing(model.stream(PROMPT)) as stream:
         await anext(stream)
 
 
 @over_members
 async def test_cancelling_while_it_waits_ends_the_work(member: Member) -> None:
-    async with member(LONG) as model, asyncio.timeout(5):
+    async with member(LONG) as model, asyncio.timeout(STUCK):
         fragments: list[Fragment] = []
         begun = asyncio.Event()
         task = asyncio.create_task(collect(model, fragments, begun))

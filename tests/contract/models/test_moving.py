@@ -31,6 +31,8 @@ from tests.kit.connection import Connection, Received
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic, google, langchain, responses
 
+pytestmark = pytest.mark.io
+
 Turn = dict[str, Any]
 Vendor = Callable[[Turn], AbstractAsyncContextManager[Model]]
 

@@ -81,7 +81,7 @@ async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     await store.close()
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_the_second_process_is_told_who_is_the_first(tmp_path: Path) -> None:
     async with another(tmp_path) as process:
         with pytest.raises(ConfigError, match=rf"pid {process.pid}\)") as found:
@@ -100,7 +100,7 @@ async def test_nor_may_one_process_have_it_twice(tmp_path: Path) -> None:
     await store.close()
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path) -> None:
     async with another(tmp_path) as process:
         process.kill()
@@ -166,6 +166,7 @@ async def test_runs_that_take_turns_have_their_words_together(tmp_path: Path) ->
     await store.close()
 
 
+@pytest.mark.slow
 async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     def written() -> int:
         with closing(sqlite3.connect(tmp_path / FILE)) as other:

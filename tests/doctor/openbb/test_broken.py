@@ -11,6 +11,8 @@ from tests.doctor.openbb.asking import states
 from tests.doctor.openbb.copilot import Copilot, agents, called, sse, text
 from tests.kit.house import serving
 
+pytestmark = pytest.mark.io
+
 Spoil = Callable[[Copilot], None]
 STREAM = "text/event-stream"
 CHUNK, STATUS, CALL = "copilotMessageChunk", "copilotStatusUpdate", "copilotFunctionCall"

@@ -18,6 +18,8 @@ from tests.doctor.openbb.asking import Pricing, states
 from tests.doctor.openbb.copilot import Copilot
 from tests.kit.house import house, says, serving
 
+pytestmark = pytest.mark.io
+
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 EVERY = {
     "openbb: agents.json",

@@ -12,7 +12,6 @@ from rightseat.auth import Authenticator
 from rightseat.config import ServerSettings
 from rightseat.doors.copilotkit import door
 from rightseat.library import Runtime
-from rightseat.pump import Pace
 from tests.kit.client import Client, Head
 from tests.kit.house import serving
 
@@ -207,12 +206,11 @@ async def home(
     runtime: Runtime,
     *,
     authenticate: Authenticator | None = None,
-    pace: Pace | None = None,
     **settings: Any,
 ) -> AsyncIterator[str]:
     """This door alone, over real sockets."""
     served = ServerSettings(port=0, **settings)
-    app = App(runtime, served, [door], authenticate=authenticate, pace=pace or Pace())
+    app = App(runtime, served, [door], authenticate=authenticate)
     try:
         async with serving(app) as url:
             yield url

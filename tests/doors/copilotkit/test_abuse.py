@@ -14,7 +14,10 @@ from tests.doors.copilotkit.client import DOCUMENT, GENERIC, PATH, Answer, actio
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
 
-SECONDS = 0.5
+pytestmark = pytest.mark.io
+
+# Of CPU, as no machine is too slow for it: each is refused in a few hundredths of one here.
+SECONDS = 2
 FLOODS = {
     "aliases": "{" + " ".join(f"a{n}: hello" for n in range(1000)) + "}",
     "some aliases": "{" + " ".join(f"a{n}: hello" for n in range(40)) + "}",
@@ -47,9 +50,9 @@ async def test_a_flood_of_a_document(name: str) -> None:
     value = {"query": FLOODS[name], "variables": {"d": data()}}
     async with home(Runtime(model=model)) as url:
         await ask(url, {"query": "{ hello }"})
-        start = time.monotonic()
+        start = time.process_time()
         answer = await ask(url, value, "application/graphql-response+json, multipart/mixed")
-        assert time.monotonic() - start < SECONDS
+        assert time.process_time() - start < SECONDS
         assert answer.head.status in (200, 400)
         assert answer.errors[0]["message"]
         assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
@@ -162,9 +165,9 @@ async def test_ten_megabytes_of_variables(document: str) -> None:
 async def test_a_bad_schema_of_an_action(schema: str) -> None:
     async with home(Runtime(model=Lines(says("ok")))) as url:
         given = data(frontend={"actions": [action(schema=schema)]})
-        start = time.monotonic()
+        start = time.process_time()
         answer = await ask(url, body(given))
-        assert time.monotonic() - start < 2
+        assert time.process_time() - start < SECONDS
     if schema:
         [error] = answer.errors
         assert error["extensions"]["code"] == "CONFIGURATION_ERROR"

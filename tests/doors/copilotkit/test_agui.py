@@ -29,6 +29,9 @@ from tests.doors.copilotkit.agui import (
 )
 from tests.kit.client import Client, Frame
 from tests.kit.house import House, Lines, calls, house, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -255,7 +258,7 @@ async def test_half_a_call_that_was_stopped_is_closed_and_answered() -> None:
 
     async with house(Runtime(model=Lines(waits))) as server:
         run = asyncio.create_task(played(server, "run", given("hi", tools=tools)))
-        await asyncio.wait_for(gate.wait(), 5)
+        await asyncio.wait_for(gate.wait(), STUCK)
         await asked(server, "/copilotkit/agent/default/stop/t")
         frames = await run
     assert kinds(frames)[-4:] == ["TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_FINISHED"]
@@ -306,4 +309,4 @@ async def test_suggestions_are_beside_the_thread_and_end_with_their_client() -> 
             await client.post("/copilotkit", enveloped("suggest", given("hi")))
             await client.head()
             await client.frame()
-        await asyncio.wait_for(gate.closed.wait(), 5)
+        await asyncio.wait_for(gate.closed.wait(), STUCK)

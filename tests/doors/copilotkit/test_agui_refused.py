@@ -13,6 +13,8 @@ from tests.doors.copilotkit.agui import THREAD, Gate, asked, enveloped, given, p
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 
 @pytest.mark.parametrize("where", ["/copilotkit/agent/nobody/run", "/copilotkit/agent/nobody/connect"])
 async def test_an_agent_that_is_not_there(where: str) -> None:

@@ -14,6 +14,8 @@ from tests.doors.copilotkit.client import ask, body, data, text
 from tests.kit.client import Client, Frame
 from tests.kit.house import House, Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 AT = "https://files.example/report.pdf"
 PDF = {"mimeType": "application/pdf"}
 ways = pytest.mark.parametrize("way", ["/agui/default", "/copilotkit/agent/default/run"])

@@ -16,6 +16,9 @@ from tests.doors.copilotkit.agui import THREAD, Gate, asked, given, kinds, playe
 from tests.doors.copilotkit.test_agui import store as kept
 from tests.kit.client import Client
 from tests.kit.house import House, Lines, calls, house, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 store = kept
 
@@ -135,7 +138,7 @@ async def test_agui_runs_are_attached_unless_the_thread_is_kept(store: Keeper) -
 
     async with house(Runtime(model=gate, store=store)) as server:
         await leave(server, "loose")
-        await asyncio.wait_for(gate.closed.wait(), 5)
+        await asyncio.wait_for(gate.closed.wait(), STUCK)
         assert not store.keeps(Owner(), "loose")
         gate.closed.clear()
         gate.words.put_nowait(None)

@@ -16,6 +16,8 @@ from tests.doors.copilotkit.client import PATH, home
 from tests.kit.client import Client, Head
 from tests.kit.house import Lines
 
+pytestmark = pytest.mark.io
+
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 AGENTS = quote("{ availableAgents { agents { name } } }")

@@ -21,6 +21,8 @@ from tests.doors.copilotkit.client import (
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
 
+pytestmark = pytest.mark.io
+
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 JSON = "application/json"
 BESIDE = DOCUMENT + "\nquery Beside { ...Hello }\nfragment Hello on Query { hello }"

@@ -77,6 +77,7 @@ def test_a_code_of_somebody_else(fault: errors.Fault, code: str) -> None:
     assert original["extensions"]["troubleshootingUrl"] is None
 
 
+@pytest.mark.io
 async def test_an_error_links_to_its_page() -> None:
     async with home(Runtime(model=Lines(says("x")))) as url:
         answer = await ask(url, body(data(agentSession={"agentName": "zzz"})))
@@ -89,6 +90,7 @@ async def misused(turn: Turn) -> AsyncIterator[Event]:
     yield
 
 
+@pytest.mark.io
 async def test_misuse_is_as_recorded() -> None:
     async with home(Runtime(agents={"default": misused})) as url:
         answer = await ask(url, body(data()))

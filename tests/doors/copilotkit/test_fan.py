@@ -37,7 +37,7 @@ from rightseat.pump import Head as ReplyHead
 from rightseat.streams import closing
 from rightseat.turn import Owner, Turn
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, body, data, merged, parts
-from tests.kit.volume import many
+from tests.kit.rounds import rounds
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 NASTY = st.sampled_from(
@@ -142,7 +142,7 @@ def plain(value: Any) -> Any:
             return value
 
 
-@settings(max_examples=many(120))
+@settings(max_examples=rounds(120))
 @given(runs())
 async def test_every_interleaving_ends_with_the_same_data(events: list[Event]) -> None:
     by_hand = plain(await told(events, DOCUMENT))

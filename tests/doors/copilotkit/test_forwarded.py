@@ -16,6 +16,8 @@ from tests.doors.copilotkit.client import DOCUMENT, GENERIC, body, data, text
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 PROPERTIES = {"tenant": "acme", "mcpServers": [{"endpoint": "http://sink"}]}
 HEADERS = {
     "Authorization": "Bearer person",

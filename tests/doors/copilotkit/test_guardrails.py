@@ -10,6 +10,8 @@ from rightseat.layers.guardrails.rules import sentence
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, ask, body, data, home, text
 from tests.kit.house import Lines, says
 
+pytestmark = pytest.mark.io
+
 DENY = Lists(deny=Words(["gun"]))
 FAILED = "GUARDRAILS_VALIDATION_FAILED"
 documents = pytest.mark.parametrize("document", [DOCUMENT, GENERIC, WHOLE])

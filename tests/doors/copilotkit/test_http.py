@@ -13,7 +13,6 @@ from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
 from rightseat.fragments import Fragment, Text
 from rightseat.prompt import Prompt
-from rightseat.pump import Pace
 from rightseat.secret import Secret
 from tests.doors.copilotkit.client import (
     DOCUMENT,
@@ -30,6 +29,8 @@ from tests.doors.copilotkit.client import (
 )
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
+
+pytestmark = pytest.mark.io
 
 CLIENT = {"X-CopilotKit-Runtime-Client-GQL-Version": "1.10.6"}
 AGENTS = {"query": "{ availableAgents { agents { name id description __typename } __typename } }"}
@@ -257,7 +258,7 @@ async def test_keep_alives_are_parts_that_change_nothing() -> None:
             yield fragment
 
     alive = b'{"hasNext":true}'
-    async with home(Runtime(model=Lines(slow)), pace=Pace(keep_alive=0.03)) as url, Client(url) as client:
+    async with home(Runtime(model=Lines(slow)), keep_alive=0.03) as url, Client(url) as client:
         await client.post(PATH, body(data()), {"Accept": "*/*"})
         head = await client.head()
         raw = b""

@@ -11,6 +11,8 @@ from rightseat.tools import Result
 from tests.doors.copilotkit.client import DOCUMENT, Answer, ask, body, data, home, text
 from tests.kit.house import Lines, calls, says
 
+pytestmark = pytest.mark.io
+
 # As 1.4 sends it, and as 1.0 does.
 UNASKED = re.sub(r"    metaEvents @stream \{.*?\n    \}\n", "", DOCUMENT, flags=re.DOTALL)
 STATELESS = re.sub(r"      \.\.\. on AgentStateMessageOutput \{.*?\n      \}\n", "", UNASKED, flags=re.DOTALL)

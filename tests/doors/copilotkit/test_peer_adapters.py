@@ -25,6 +25,8 @@ from tests.mcp.calling import PROGRAM, offered, started
 from tests.models.anthropic.asking import connected
 from tests.models.langchain.asking import model as langchain
 
+pytestmark = pytest.mark.io
+
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 
 
@@ -114,11 +116,11 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
     hooks = Hooks(on_before_request=before.append, on_after_request=after.append)
     async with home(Runtime(model=Lines(says("ok")), hooks=hooks)) as url:
         await ask(url, body(data()))
-        await until(lambda: after, 5)
+        await until(lambda: after)
     assert (len(before), len(after)) == (1, 1)
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_an_mcp_server_that_was_down_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +134,7 @@ async def test_an_mcp_server_that_was_down_is_asked_again(
         draft.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAM}\n")
         draft.chmod(0o755)
         draft.rename(program)
-        await until(lambda: not servers.down, 10)
+        await until(lambda: not servers.down)
         assert "things__add" in await offered(servers)
 
 

@@ -21,6 +21,9 @@ from rightseat.responder import Responder
 from rightseat.turn import Turn
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
 from tests.kit.house import Lines, calls, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 VALUES: list[Any] = [42, 0, True, False, 1.5, [1, "a"], {"a": None}, "", "text", None]
@@ -53,7 +56,7 @@ async def test_arguments_that_are_no_json_end(document: str) -> None:
 
     model = Lines(calls(("add", '{"a": ')), says("Sorry."))
     async with home(Runtime(model=model, tools=[add])) as url:
-        answer = await asyncio.wait_for(ask(url, body(data(), document)), 5)
+        answer = await asyncio.wait_for(ask(url, body(data(), document)), STUCK)
     (result,) = [json.loads(message["result"]) for message in answer.messages if "result" in message]
     assert (result["error"]["code"], result["result"]) == ("INVALID_ARGUMENTS", "")
     assert answer.response["status"]["code"] == "Success"

@@ -9,6 +9,8 @@ from tests.doors.copilotkit.agui import given, kinds, played, text_of
 from tests.kit.client import Client, Frame
 from tests.kit.house import House, Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 PAGE = [{"name": "locate", "description": "", "parameters": {"type": "object"}}]
 ways = pytest.mark.parametrize("way", ["/agui/default", "/copilotkit/agent/default/run"])
 

@@ -25,6 +25,8 @@ from tests.doors.copilotkit.client import (
 )
 from tests.kit.house import Lines, calls, says
 
+pytestmark = pytest.mark.io
+
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 
 

@@ -20,6 +20,9 @@ from tests.doors.copilotkit.agui import asked, given, kinds, played, text_of
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHEN, ask, body, data, home, text
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 FIELDS = "threadId threadExists state messages"
 QUERY = f"query($data: LoadAgentStateInput!) {{ loadAgentState(data: $data) {{ {FIELDS} }} }}"
@@ -218,7 +221,7 @@ async def test_leaving_in_the_middle_keeps_what_was_said() -> None:
             seen = b""
             while b'"it"' not in seen:
                 seen += await client.piece()
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), STUCK)
         found = await loaded(server.url)
     assert [message["content"] for message in found["messages"]] == ["hi", "Half of it"]
 

@@ -18,6 +18,8 @@ from rightseat.prompt import Prompt
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, ask, body, data, home
 from tests.kit.house import Lines, Script, calls, says
 
+pytestmark = pytest.mark.io
+
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 
 

@@ -16,6 +16,8 @@ from tests.doors.copilotkit.agui import THREAD, Gate, asked, given, kinds, playe
 from tests.kit.client import Client, Frame
 from tests.kit.house import House, Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 Said = dict[str, Any]
 
 

@@ -13,6 +13,8 @@ from tests.kit.client import Client
 from tests.kit.client import request as raw
 from tests.kit.house import House, Lines, house, says
 
+pytestmark = pytest.mark.io
+
 KEYED = Authenticator(AuthSettings(keys={"ada": Secret("ada-key"), "bob": Secret("bob-key")}))
 
 

@@ -111,6 +111,7 @@ def test_plans_are_for_streams_only() -> None:
     assert not prepare(WHOLE, None, False, DocumentLimits()).streaming.always
 
 
+@pytest.mark.io
 def test_graphql_core_is_not_loaded_before_it_is_needed() -> None:
     """It is large: who serves no such client has it neither in memory nor in the start."""
     code = "import sys, rightseat.doors.copilotkit; sys.exit('graphql' in sys.modules)"

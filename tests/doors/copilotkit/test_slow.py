@@ -12,6 +12,9 @@ from rightseat.prompt import Prompt
 from tests.doors.copilotkit.client import ACCEPT, DOCUMENT, GENERIC, PATH, WHOLE, ask, body, data, home, read
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
 
 
 class Flood:
@@ -60,7 +63,7 @@ async def still(model: Flood) -> int:
 async def test_a_slow_reader_stops_the_model_and_loses_nothing(document: str) -> None:
     model = Flood(300, "x" * 10_000, rounds=5)
     runtime = Runtime(model=model, tools=[nod])
-    async with home(runtime) as url, Client(url, rcvbuf=4096, patience=30) as client:
+    async with home(runtime) as url, Client(url, rcvbuf=4096) as client:
         await client.post(PATH, body(data(), document), {"Accept": ACCEPT})
         head = await client.head()
         waiting = await still(model)
@@ -78,9 +81,9 @@ async def test_leaving_ends_the_model(document: str) -> None:
     async with home(runtime) as url:
         async with Client(url) as client:
             await client.post(PATH, body(data(), document), {"Accept": ACCEPT})
-            await asyncio.wait_for(model.begun.wait(), 5)
+            await asyncio.wait_for(model.begun.wait(), STUCK)
             assert runtime.active == 1
-        await asyncio.wait_for(model.ended.wait(), 5)
+        await asyncio.wait_for(model.ended.wait(), STUCK)
     assert runtime.active == 0
 
 
@@ -99,8 +102,8 @@ async def test_leaving_before_the_first_word(document: str) -> None:
     async with home(Runtime(model=Lines(silent))) as url:
         async with Client(url) as client:
             await client.post(PATH, body(data(), document), {"Accept": ACCEPT})
-            await asyncio.wait_for(begun.wait(), 5)
-        await asyncio.wait_for(ended.wait(), 5)
+            await asyncio.wait_for(begun.wait(), STUCK)
+        await asyncio.wait_for(ended.wait(), STUCK)
 
 
 @pytest.mark.parametrize("document", [GENERIC, WHOLE])

@@ -13,7 +13,7 @@ from rightseat import Runtime
 from tests.doors.mcp.placed import FLOW, QUESTION, Place, placed
 from tests.kit.house import Lines, calls, house, says
 
-pytestmark = pytest.mark.parametrize("mode", ["auto", "legacy"])
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("mode", ["auto", "legacy"])]
 Action = Literal["accept", "decline", "cancel"]
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 

@@ -20,6 +20,8 @@ from tests.ground.waiting import until
 from tests.kit.client import Client, request
 from tests.kit.house import House, Lines, house, says
 
+pytestmark = pytest.mark.io
+
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LISTS = ["tools/list", "resources/list", "prompts/list", "resources/templates/list"]

@@ -15,6 +15,8 @@ from tests.doors.openbb.client import Chat, post
 from tests.kit.client import Client, Head, request
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 PAGE = "https://pro.openbb.co"
 
 

@@ -11,7 +11,7 @@ from tests.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS, item, read
 from tests.fuzz.test_doors import VALUES, Bench, bench, many, mutated
 from tests.kit.client import Head
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 __all__ = ["bench"]
 
 CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE}}

@@ -11,6 +11,8 @@ from tests.doors.openbb.client import LISTED, PRICE, RATIOS, ROWS, SEARCH, WIDGE
 from tests.kit.client import Client, request
 from tests.kit.house import Lines, house, says
 
+pytestmark = pytest.mark.io
+
 TABLE = json.dumps(ROWS)
 HUMAN = {"role": "human", "content": "price?"}
 CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE}}

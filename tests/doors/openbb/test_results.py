@@ -66,6 +66,7 @@ async def test_errors(raw: Any) -> None:
     assert found.failed
 
 
+@pytest.mark.io
 async def test_a_long_table_is_cut_and_says_so() -> None:
     found = await read(item(ROWS, data_type="object", parse_as="table"))
     assert len(found.text) < 2600
@@ -73,6 +74,7 @@ async def test_a_long_table_is_cut_and_says_so() -> None:
     assert "2000" in found.text.replace(",", "").replace("\u202f", "")
 
 
+@pytest.mark.io
 async def test_several_pieces_share_the_budget() -> None:
     pieces = [{"content": json.dumps(ROWS)}, {"content": "short"}, {"content": "word " * 3000}]
     found = await read({"items": pieces}, 600)
@@ -91,6 +93,7 @@ FILES = [
 ]
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(("data", "form", "word"), FILES)
 @pytest.mark.parametrize("encoded", [True, False])
 async def test_files(data: bytes, form: dict[str, str], word: str, encoded: bool) -> None:
@@ -100,6 +103,7 @@ async def test_files(data: bytes, form: dict[str, str], word: str, encoded: bool
     assert "x()" not in found.text
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("kind", ["pdf", "png", "xlsx", "docx", "jpg", "xls"])
 async def test_a_broken_file_is_said_to_be_broken(kind: str) -> None:
     found = await read(item("bm90IGEgZmlsZQ==", data_type=kind, filename=f"report.{kind}"))
@@ -124,6 +128,7 @@ async def web() -> AsyncIterator[tuple[str, Outbound]]:
         yield url, outbound
 
 
+@pytest.mark.io
 async def test_a_file_by_its_address() -> None:
     async with web() as (url, outbound):
         form = {"data_type": "html", "filename": "r.html"}

@@ -15,6 +15,8 @@ from tests.doors.openbb.client import WIDGETS, item, post
 from tests.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool
 from tests.kit.house import Lines, house, says, serving
 
+pytestmark = pytest.mark.io
+
 
 @pytest.fixture
 async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:

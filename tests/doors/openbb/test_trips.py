@@ -24,6 +24,8 @@ from tests.doors.openbb.client import (
 )
 from tests.kit.house import Lines, calls, house, says
 
+pytestmark = pytest.mark.io
+
 PRICES = ("price", '{"symbol": "MSFT"}')
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Result, Runtime, tool
+from rightseat.config import ServerSettings
 from rightseat.errors import UpstreamRefused
 from rightseat.events import (
     Artifact,
@@ -30,10 +31,11 @@ from rightseat.events import (
 )
 from rightseat.fragments import Fragment, Text
 from rightseat.prompt import Prompt
-from rightseat.pump import Pace
 from rightseat.turn import Turn
 from tests.doors.openbb.client import LISTED, WIDGETS, Answer, Chat, item
 from tests.kit.house import Lines, calls, house, says
+
+pytestmark = pytest.mark.io
 
 TODAY: dict[str, Any] = {"timezone": "UTC"}
 DONE = RunFinished("stop")
@@ -207,7 +209,7 @@ async def test_nothing_comes_before_the_first_event_and_keep_alives_after_it() -
         for fragment in says(" two"):
             yield fragment
 
-    async with house(Runtime(model=Lines(slow)), pace=Pace(keep_alive=0.05)) as server:
+    async with house(Runtime(model=Lines(slow)), ServerSettings(port=0, keep_alive=0.05)) as server:
         answer = await Chat(server.url, **TODAY).say("hi")
     # The reader refuses a stream that begins with anything but an event.
     assert answer.text == "one two"

@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 from pydantic import Field
 
 from tests.kit.chunks import Json
+from tests.kit.patience import STUCK
 
 USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
@@ -82,7 +83,7 @@ class Slow(BaseChatModel):
         for word in self.words:
             self.threads.append(threading.current_thread().name)
             self.begun.set()
-            self.go.wait(10)
+            self.go.wait(STUCK)
             yield ChatGenerationChunk(message=AIMessageChunk(content=word))
 
 

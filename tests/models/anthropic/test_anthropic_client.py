@@ -15,11 +15,14 @@ from rightseat.streams import closing
 from tests.kit import breaks, faults
 from tests.kit.answers import SSE, Reply
 from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
 from tests.kit.vendors import anthropic as wire
 from tests.models.anthropic.asking import HELLO, WORDS, asked, connected, spoken
 
+pytestmark = pytest.mark.io
+
 KEY = "sk-ant-canary-0123456789"
-LONG = wire.answer(wire.text(0, *("w " for _ in range(1000))), rate=50)
+LONG = wire.answer(wire.text(0, *("w " for _ in range(1000))), rate=10)
 
 
 async def test_what_goes_over_the_wire() -> None:
@@ -99,9 +102,9 @@ async def test_the_last_event_is_the_end_even_when_the_body_goes_on() -> None:
 
     async with connected() as (upstream, model):
         upstream.reply = reply
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(STUCK):
             came, failure = await asked(model)
-            await upstream.all_closed(1, 5)
+            await upstream.all_closed(1)
     assert failure is None
     assert came[-1] == Finish("stop")
 
@@ -112,7 +115,7 @@ async def test_leaving_closes_the_connection_at_once() -> None:
         async with closing(model.stream(HELLO)) as stream:
             await anext(stream)
             assert upstream.closed == 0
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
 
 
 STALLED = wire.Answer([wire.opening(), *WORDS[:2]])
@@ -134,15 +137,15 @@ async def test_cancelling_closes_the_connection_at_once(reply: Reply) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
 
 
 async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
     async def pause() -> None:
         # Longer than idle_timeout: this is what is tested.
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.25)
 
-    async with connected(first_token_timeout=5, idle_timeout=0.05) as (upstream, model):
+    async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
         upstream.reply = wire.answer(wire.tool_use(0, "add", *"12345"))
         came, failure = await asked(model, pause=pause)
     assert failure is None
@@ -154,7 +157,7 @@ async def test_no_first_token(reply: Reply) -> None:
     async with connected(first_token_timeout=0.2, idle_timeout=0.1) as (upstream, model):
         upstream.reply = reply
         came, failure = await asked(model)
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
         assert len(upstream.requests) == 1
     assert type(failure) is UpstreamTimeout
     assert "first_token_timeout" in failure.message
@@ -162,10 +165,10 @@ async def test_no_first_token(reply: Reply) -> None:
 
 
 async def test_a_stall_ends_after_the_idle_timeout() -> None:
-    async with connected(first_token_timeout=60, idle_timeout=0.2) as (upstream, model):
+    async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
         upstream.reply = stall
         came, failure = await asked(model)
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
     assert type(failure) is UpstreamTimeout
     assert "idle_timeout" in failure.message
     assert came == [Text("w0")]
@@ -179,10 +182,10 @@ async def test_hidden_thoughts_are_a_beginning() -> None:
         hidden, *rest = wire.thinking(0)
         for event in (wire.opening(), hidden, *([wire.PING] * 8), *rest, *wire.ending("end_turn")):
             await connection.chunk(event)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.15 if event is wire.PING else 0)
         await connection.chunk(b"")
 
-    async with connected(first_token_timeout=0.2, idle_timeout=5) as (upstream, model):
+    async with connected(first_token_timeout=1, idle_timeout=STUCK) as (upstream, model):
         upstream.reply = reply
         came, failure = await asked(model)
     assert failure is None

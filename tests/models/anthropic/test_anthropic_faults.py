@@ -12,8 +12,11 @@ from rightseat.retry import retry_after
 from tests.kit import breaks, faults, framing
 from tests.kit.answers import SSE, Reply
 from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
 from tests.kit.vendors import anthropic as wire
 from tests.models.anthropic.asking import WORDS, asked, connected, spoken
+
+pytestmark = pytest.mark.io
 
 TOO_LONG = "prompt is too long: 210000 tokens > 200000 maximum"
 NO_ROOM = "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
@@ -172,7 +175,7 @@ async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pyte
     async with connected() as (upstream, model):
         upstream.reply = reply
         _, failure = await asked(model)
-        await upstream.all_closed(1, 5)
+        await upstream.all_closed(1)
     assert type(failure) is errors.UpstreamRejected
 
 
@@ -194,7 +197,7 @@ def test_how_long_to_wait(value: str, seconds: float | None) -> None:
 
 
 def test_a_date_to_wait_for() -> None:
-    found = retry_after({"retry-after": formatdate(time.time() + 60, usegmt=True)})
+    found = retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert found is not None
-    assert 55 < found <= 60
+    assert 3600 - STUCK < found <= 3600
     assert retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0

@@ -34,6 +34,7 @@ def test_the_registry_knows_it() -> None:
     assert made.name == "claude-opus-5-5"
 
 
+@pytest.mark.io
 async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     async with connected() as (upstream, _):
         monkeypatch.setenv("ANTHROPIC_BASE_URL", upstream.origin)
@@ -45,6 +46,7 @@ async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest
             assert upstream.requests[-1].headers["authorization"] == f"Bearer {key}"
 
 
+@pytest.mark.io
 async def test_the_environments_key_is_not_shown_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-env")
     async with connected() as (upstream, made):

@@ -12,6 +12,8 @@ from tests.kit.connection import Received
 from tests.kit.vendors.anthropic_rules import Refused, check
 from tests.models.anthropic.asking import asked, body_of, connected
 
+pytestmark = pytest.mark.io
+
 ADD: dict[str, Any] = {
     "type": "object",
     "properties": {"a": {"type": "number"}, "b": {"type": "number"}},

@@ -16,6 +16,8 @@ from tests.line.asking import run
 from tests.models.anthropic.asking import asked, connected
 from tests.models.anthropic.test_anthropic_request import TOOL
 
+pytestmark = pytest.mark.io
+
 THOUGHT = {"type": "thinking", "thinking": "I must add.", "signature": wire.SIGNATURE}
 HIDDEN = {"type": "redacted_thinking", "data": "ciphertext"}
 CALLING = wire.answer(

@@ -11,6 +11,8 @@ from tests.kit.chunks import Json
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
 from tests.models.google.asking import asked, connected
 
+pytestmark = pytest.mark.io
+
 
 def answered(*chunks: Json) -> list[Fragment]:
     answer = Answer()

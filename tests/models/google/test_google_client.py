@@ -18,7 +18,9 @@ from tests.kit.framing import raw
 from tests.kit.vendors.google import Streamed, call, chunk, frame, part, say
 from tests.models.google.asking import HELLO, KEY, asked, connected
 
-LONG = Streamed([chunk(part("w"))] * 1000, rate=100)
+pytestmark = pytest.mark.io
+
+LONG = Streamed([chunk(part("w"))] * 1000, rate=10)
 
 
 async def test_the_key_is_a_header_and_never_in_the_address() -> None:
@@ -36,8 +38,8 @@ async def test_leaving_closes_the_socket_at_once() -> None:
     async with connected(LONG) as (upstream, model):
         async with closing(model.stream(HELLO)) as stream:
             await anext(stream)
-        # The answer itself would take ten seconds, or for ever.
-        await upstream.all_closed(1, within=3)
+        # The answer itself would take longer than a stuck program, or for ever.
+        await upstream.all_closed(1)
 
 
 async def test_leaving_with_words_unread_closes_it_too() -> None:
@@ -51,7 +53,7 @@ async def test_leaving_with_words_unread_closes_it_too() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [LONG, Streamed([chunk(part("", thought=True))] * 1000, rate=100), breaks.silent(), breaks.mute()],
+    [LONG, Streamed([chunk(part("", thought=True))] * 1000, rate=10), breaks.silent(), breaks.mute()],
     ids=["speaking", "not yet", "a head", "nothing"],
 )
 async def test_cancelling_closes_the_socket_at_once(reply: Reply) -> None:
@@ -61,8 +63,8 @@ async def test_cancelling_closes_the_socket_at_once(reply: Reply) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        # The answer itself would take ten seconds, or for ever.
-        await upstream.all_closed(1, within=3)
+        # The answer itself would take longer than a stuck program, or for ever.
+        await upstream.all_closed(1)
 
 
 async def test_connections_are_used_again() -> None:

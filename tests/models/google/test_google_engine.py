@@ -1,10 +1,14 @@
 """A whole turn with tools: what Gemini cannot be held to is checked here, what it signed goes back to it."""
 
+import pytest
+
 from rightseat import Runtime, tool
 from rightseat.events import RunFinished
 from tests.kit.vendors.google import Streamed, call, chunk, say
 from tests.line.asking import results, run
 from tests.models.google.asking import connected, wire
+
+pytestmark = pytest.mark.io
 
 # An integer by the schema; nothing keeps the model from a text.
 WRONG = Streamed([chunk(call("double", {"n": "two"}, id="up_1", signature=b"first")), chunk(finish="STOP")])

@@ -26,8 +26,11 @@ from tests.kit.chunks import Json
 from tests.kit.connection import Connection, Received
 from tests.kit.faults import CANARY
 from tests.kit.framing import raw
+from tests.kit.patience import STUCK
 from tests.kit.vendors.google import Failed, Streamed, chunk, error, frame, part, retry_info, say
 from tests.models.google.asking import KEY, asked, connected
+
+pytestmark = pytest.mark.io
 
 BEGUN = [frame(chunk(part("so ")))]
 BAD_KEY = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
@@ -138,7 +141,7 @@ async def test_how_long_to_wait(details: Sequence[Json], header: str | None, wai
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 async def test_an_answer_that_breaks(reply: Reply, kind: type[RightseatError]) -> None:
-    async with connected(reply, idle_timeout=0.2 if kind is UpstreamTimeout else 60) as (upstream, model):
+    async with connected(reply, idle_timeout=0.2 if kind is UpstreamTimeout else STUCK) as (upstream, model):
         fragments, found = await asked(model)
         await upstream.quiet()
         # Nothing is asked again after the first token.
@@ -165,7 +168,7 @@ async def test_an_answer_that_breaks(reply: Reply, kind: type[RightseatError]) -
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 async def test_an_answer_that_never_begins(reply: Reply, kind: type[RightseatError], tries: int) -> None:
-    seconds = 0.3 if kind is UpstreamTimeout else 60
+    seconds = 0.3 if kind is UpstreamTimeout else STUCK
     async with connected(reply, tries=2, first_token_timeout=seconds) as (upstream, model):
         fragments, found = await asked(model)
         await upstream.quiet()

@@ -81,6 +81,7 @@ def test_the_doctor_looks_for_it_where_not_even_its_folder_is(monkeypatch: pytes
     assert line.state == "skipped"
 
 
+@pytest.mark.io
 def test_nothing_of_it_is_imported_before_it_is_used() -> None:
     code = "import sys, rightseat.models.google; sys.exit('google.genai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

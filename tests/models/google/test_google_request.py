@@ -13,6 +13,8 @@ from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
 from tests.models.google.asking import asked, connected, sent, wire
 
+pytestmark = pytest.mark.io
+
 PIXEL = base64.b64encode(b"\x89PNG-kit").decode()
 ADD = ToolSpec(
     "add",

@@ -7,6 +7,7 @@ import pytest
 
 from rightseat.models.langchain import begun
 from rightseat.models.langchain.begun import Begun
+from tests.kit.patience import STUCK
 
 
 class Counted:
@@ -63,7 +64,7 @@ async def test_one_that_does_not_end_is_not_waited_for(monkeypatch: pytest.Monke
     with noted.noting():
         await anext(counted.numbers("outer"))
         await anext(counted.numbers("stubborn", stays))
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(STUCK):
         await noted.close()
     assert counted.ended == ["outer"]
     stays.set()

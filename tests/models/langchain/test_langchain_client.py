@@ -13,6 +13,7 @@ from langsmith.utils import get_env_var, tracing_is_enabled
 from rightseat.errors import Misused, UpstreamTimeout
 from rightseat.fragments import Text
 from rightseat.streams import closing
+from tests.kit.patience import STUCK
 from tests.kit.vendors.langchain import Said, Slow, chunk
 from tests.models.langchain.asking import HELLO, asked, model
 
@@ -34,8 +35,8 @@ async def inner() -> AsyncIterator[str]:
     "thing",
     [
         Said(chunks=WORDS),
-        Said(chunks=WORDS, pace=0.01),
-        RunnableLambda(lambda _: "go") | Said(chunks=WORDS, pace=0.01),
+        Said(chunks=WORDS, pace=0.1),
+        RunnableLambda(lambda _: "go") | Said(chunks=WORDS, pace=0.1),
         RunnableGenerator(nested),
         RunnableLambda(lambda _: inner()),
         RunnableLambda(lambda _: iter(["w"] * 1000)),
@@ -46,7 +47,7 @@ async def inner() -> AsyncIterator[str]:
 @pytest.mark.parametrize("how", ["leaving", "cancelling"])
 async def test_an_answer_nobody_wants_ends_at_once(thing: Any, how: str) -> None:
     """The suite's own watch fails this test if a generator within is left to the garbage collector."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         if how == "leaving":
             async with closing(model(thing).stream(HELLO)) as stream:
                 await anext(stream)
@@ -78,10 +79,10 @@ def held(words: int) -> Iterator[tuple[Slow, threading.Event]]:
 async def test_a_sync_model_does_not_hold_the_loop_and_can_be_cancelled() -> None:
     with held(3) as (thing, _):
         task = asyncio.create_task(asked(thing))
-        assert await asyncio.to_thread(thing.begun.wait, 5)
+        assert await asyncio.to_thread(thing.begun.wait, STUCK)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(STUCK):
                 await task
         assert threading.current_thread().name not in thing.threads
 
@@ -89,16 +90,16 @@ async def test_a_sync_model_does_not_hold_the_loop_and_can_be_cancelled() -> Non
 async def test_a_sync_model_can_be_left() -> None:
     with held(3) as (thing, go):
         go.set()
-        async with asyncio.timeout(5), closing(model(thing).stream(HELLO)) as stream:
+        async with asyncio.timeout(STUCK), closing(model(thing).stream(HELLO)) as stream:
             assert await anext(stream) == Text("w")
             go.clear()
 
 
-@pytest.mark.parametrize("first", [0.05, 10])
+@pytest.mark.parametrize("first", [0.05, STUCK])
 async def test_silence_is_ended(first: float) -> None:
     chunks = [chunk("w"), chunk("w")]
-    thing = Said(chunks=chunks, pace=30) if first < 1 else RunnableGenerator(_stalls)
-    async with asyncio.timeout(5):
+    thing = Said(chunks=chunks, pace=3600) if first < 1 else RunnableGenerator(_stalls)
+    async with asyncio.timeout(STUCK):
         fragments, error = await asked(thing, first=first, idle=0.1)
     assert isinstance(error, UpstreamTimeout)
     assert fragments == ([] if first < 1 else [Text("w")])
@@ -110,10 +111,11 @@ async def _stalls(_: Any) -> AsyncIterator[str]:
     await asyncio.Event().wait()
 
 
+@pytest.mark.slow
 async def test_a_reader_that_takes_its_time_is_no_silence() -> None:
-    async with closing(model(Said(chunks=[chunk("w")] * 2), idle=0.3).stream(HELLO)) as stream:
+    async with closing(model(Said(chunks=[chunk("w")] * 2), idle=0.6).stream(HELLO)) as stream:
         async for _ in stream:
-            await asyncio.sleep(0.35)
+            await asyncio.sleep(0.65)
 
 
 async def test_a_factory_is_called_once() -> None:

@@ -67,6 +67,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
         model("kit_chain:make", {})
 
 
+@pytest.mark.io
 def test_nothing_of_it_is_imported_before_it_is_used() -> None:
     code = "import sys, rightseat.models.langchain; sys.exit('langchain_core' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -63,7 +63,7 @@ def test_a_large_vocabulary_and_a_long_text() -> None:
     text = "<b>x</b>[1] " * 20_000 + "<unused5999>"
     begun = time.process_time()
     assert many.mark(text) == text[:-11] + MARK + text[-11:]
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 5
 
 
 async def test_a_prompt_without_foreign_control_tokens_is_sent_as_text() -> None:

@@ -101,6 +101,7 @@ def test_forged_files_are_refused(write: Write, data: bytes, why: str) -> None:
         gguf.read(write(data))
 
 
+@pytest.mark.slow
 def test_every_truncation_is_an_error(write: Write) -> None:
     whole = ggufs.gguf(*ggufs.usual(), tensors=[ggufs.tensor("t", [4])], data=bytes(16))
     assert gguf.read(write(whole)).tensors == 1

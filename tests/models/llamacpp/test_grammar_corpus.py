@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from rightseat.models.llamacpp.grammar import Grammar, grammar
-from tests.kit.volume import many
+from tests.kit.rounds import rounds
 from tests.models.llamacpp import gbnf
 from tests.models.llamacpp.corpus import CORPUS
 from tests.models.llamacpp.instances import instances, plain, simple
 
-# The volume of the proof: it has its time in the third phase.
-pytestmark = pytest.mark.model
-
-TEXTS = 8
+TEXTS = max(1, rounds(40) // 5)
+# Its grammar takes seconds to read.
+SLOW = "200 last required"
 SIMPLE = [
     name for name, schema in CORPUS.items() if simple(schema) and not name.startswith(("unsayable", "200"))
 ]
@@ -32,7 +31,9 @@ def made(name: str) -> tuple[Grammar, gbnf.Grammar, Any]:
     return said, gbnf.Grammar.read(said.text), judge
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == SLOW)) for name in CORPUS]
+)
 def test_what_the_grammar_makes_satisfies_the_schema(name: str) -> None:
     said, read, judge = made(name)
     rng = random.Random(name)
@@ -44,7 +45,7 @@ def test_what_the_grammar_makes_satisfies_the_schema(name: str) -> None:
             assert judge.is_valid(value), text
 
 
-@settings(max_examples=many(500), suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(500), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_satisfies_the_schema_passes_the_grammar(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(SIMPLE))
@@ -57,6 +58,7 @@ def test_what_satisfies_the_schema_passes_the_grammar(data: st.DataObject) -> No
     assert read.accepts(text), (name, text)
 
 
+@pytest.mark.slow
 def test_most_of_the_corpus_is_said_exactly(capsys: pytest.CaptureFixture[str]) -> None:
     exact = [name for name in CORPUS if made(name)[0].exact]
     with capsys.disabled():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.models.llamacpp.grammar import grammar
+from tests.kit.patience import STUCK
 from tests.models.llamacpp.corpus import CORPUS
 from tests.models.llamacpp.gbnf import Grammar
 
@@ -23,7 +24,12 @@ def judged(asked: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
     lines = "\n".join(json.dumps({"grammar": text, "texts": texts}) for text, texts in asked)
     script = Path(__file__).with_name("engine.py")
     done = subprocess.run(
-        [sys.executable, str(script)], input=lines, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, str(script)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=5 * STUCK,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -34,7 +40,7 @@ def broken(text: str, rng: random.Random) -> str:
     return rng.choice([text[:at], text[:at] + text[at + 1 :], text[:at] + rng.choice('"0,a}\\ ') + text[at:]])
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.long
 def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     rng = random.Random(1)
     asked, expected = [], []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import Limits, grammar
-from tests.kit.volume import many
+from tests.kit.rounds import rounds
 from tests.models.llamacpp.gbnf import Grammar
 
 BOUND = st.integers(-1200, 1200) | st.integers(-12, 12)
@@ -24,7 +24,7 @@ def read(**schema: Any) -> Grammar:
     return Grammar.read(said.text)
 
 
-@settings(max_examples=many(150))
+@settings(max_examples=rounds(150))
 @given(BOUND, BOUND, st.booleans(), st.booleans())
 def test_integers_within_bounds_and_no_others(one: int, two: int, above: bool, below: bool) -> None:
     low, high = min(one, two) - 2, max(one, two) + 2
@@ -36,7 +36,7 @@ def test_integers_within_bounds_and_no_others(one: int, two: int, above: bool, b
         assert rules.accepts(str(value)) is (first <= value <= last), value
 
 
-@settings(max_examples=many(250))
+@settings(max_examples=rounds(250))
 @given(DECIMAL, DECIMAL, st.booleans(), st.booleans(), st.lists(DECIMAL, max_size=20))
 def test_decimals_within_bounds_and_no_others(
     one: Decimal, two: Decimal, above: bool, below: bool, others: list[Decimal]

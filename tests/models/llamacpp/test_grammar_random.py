@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import Limits, grammar
-from tests.kit.volume import many
+from tests.kit.rounds import rounds
 from tests.models.llamacpp.corpus import PATTERNS
 from tests.models.llamacpp.gbnf import Grammar
-
-# The volume of the proof: it has its time in the third phase.
-pytestmark = pytest.mark.model
 
 Schemas = st.SearchStrategy[Any]
 LIMITS = Limits(string=12, items=4, properties=3, depth=2)
@@ -90,7 +87,7 @@ SCHEMAS = st.recursive(SCALARS, larger, max_leaves=8).filter(lambda schema: isin
 TALLY = {"exact": 0, "partly": 0, "refused": 0}
 
 
-@settings(max_examples=many(600), suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(600), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.integers(0, 999))
 def test_an_exact_grammar_makes_only_valid_texts(
     schema: dict[str, Any], other: dict[str, Any], seed: int

@@ -13,7 +13,7 @@ from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import Limits, grammar
 from rightseat.models.llamacpp.grammar.expr import fit, matches
 from rightseat.models.llamacpp.grammar.regex import Unsayable, parse
-from tests.kit.volume import many
+from tests.kit.rounds import rounds
 from tests.models.llamacpp.corpus import PATTERNS, UNSAYABLE
 from tests.models.llamacpp.gbnf import Grammar
 
@@ -69,7 +69,7 @@ def test_a_length_beyond_reason_is_refused() -> None:
     assert Grammar.read(grammar({"type": "string", "maxLength": 10**9}).text).accepts('"a"')
 
 
-@settings(max_examples=many(250))
+@settings(max_examples=rounds(250))
 @given(data=st.data())
 def test_patterns_take_what_a_regex_engine_takes(data: st.DataObject) -> None:
     pattern = data.draw(st.sampled_from(ALIKE))
@@ -114,7 +114,7 @@ def test_nested_repetitions_are_bounded_work(pattern: str) -> None:
     read = parse(pattern, 1000, 32)
     matches(read, "a" * 60 + "!")
     fit(read, 3, 40)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 15
 
 
 @pytest.mark.parametrize(

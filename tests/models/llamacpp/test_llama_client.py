@@ -19,9 +19,10 @@ from tests.kit import breaks
 from tests.kit.answers import SSE, Reply, write_json
 from tests.kit.connection import Connection, Received
 from tests.kit.framing import raw
+from tests.kit.patience import STUCK
 from tests.kit.upstream import Upstream
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 TEXTS = ("héllo ", "世界 ", "🙂\u2028")
 FINAL = {
@@ -118,7 +119,7 @@ async def test_leaving_closes_the_connection() -> None:
     async with connected(endless) as (upstream, client):
         async with closing(client.completion({"prompt": "hi"})) as stream:
             await anext(stream)
-        await upstream.all_closed(1, within=2)
+        await upstream.all_closed(1)
 
 
 async def test_cancelling_before_the_first_token_closes_the_connection() -> None:
@@ -128,7 +129,7 @@ async def test_cancelling_before_the_first_token_closes_the_connection() -> None
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await upstream.all_closed(1, within=2)
+        await upstream.all_closed(1)
 
 
 CONTEXT = {
@@ -198,9 +199,10 @@ async def test_silence_ends(sent: int, words: str) -> None:
             await connection.chunk(piece)
         await asyncio.Event().wait()
 
-    async with connected(stalled, first_token_timeout=0.3, idle_timeout=0.2) as (upstream, client):
+    first = STUCK if sent else 0.3
+    async with connected(stalled, first_token_timeout=first, idle_timeout=0.2) as (upstream, client):
         _, failure = await completed(client)
-        await upstream.all_closed(1, within=2)
+        await upstream.all_closed(1)
     with pytest.raises(errors.UpstreamTimeout, match=words):
         raise failure or AssertionError("no failure")
 

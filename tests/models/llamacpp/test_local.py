@@ -31,6 +31,7 @@ def of(server: Any, **more: Any) -> Local:
     return Local("tiny", server, known, manner=Manner(), **more)
 
 
+@pytest.mark.io
 async def test_a_raw_text_starts_it_and_is_answered() -> None:
     server = StandIn(Piece(content="is"), END)
     model = of(server)
@@ -47,6 +48,7 @@ async def test_a_raw_text_starts_it_and_is_answered() -> None:
     assert server.closed == 1
 
 
+@pytest.mark.io
 async def test_tokens_as_numbers_and_with_their_texts() -> None:
     model = of(StandIn())
     assert await model.tokenize("ab") == [97, 98]
@@ -58,6 +60,7 @@ async def test_tokens_as_numbers_and_with_their_texts() -> None:
     assert await model.detokenize([97, 98]) == "ab"
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("fails", "raised"), [(UpstreamError("x"), CallerError), (UpstreamRefused("x"), UpstreamRefused)]
 )
@@ -70,6 +73,7 @@ async def test_numbers_that_are_no_tokens(fails: Exception, raised: type[Excepti
         await of(Failing()).detokenize([1 << 30])
 
 
+@pytest.mark.io
 async def test_vectors_come_from_the_second_engine_started_with_the_first_text() -> None:
     second = StandIn()
     model = of(StandIn(), embedder=Embedder(second))

@@ -12,13 +12,14 @@ from rightseat.models.llamacpp import pool
 from rightseat.models.llamacpp.pool import Shared
 from rightseat.models.llamacpp.process import Launch, NotStarted, Rules
 from tests.ground.waiting import read, until
+from tests.kit.patience import STUCK
 from tests.kit.process import alive, tree
 
 FAKE = Path(__file__).with_name("fake_server.py")
-QUICK = Rules(start=30, poll=0.1, answer=0.5, backoff=0.01)
+QUICK = Rules(start=STUCK, poll=0.1, answer=STUCK, backoff=0.01)
 
 pytestmark = [
-    pytest.mark.process,
+    pytest.mark.io,
     pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
 ]
 
@@ -33,8 +34,18 @@ def launch(tmp_path: Path) -> Launch:
     return Launch(model, binary=binary)
 
 
+EARLIER: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def earlier() -> None:
+    """Servers of other tests may live as long as the session: their processes are not counted."""
+    EARLIER.clear()
+    EARLIER.update(tree(os.getpid()))
+
+
 def children() -> list[int]:
-    return tree(os.getpid())[1:]
+    return [pid for pid in tree(os.getpid()) if pid not in EARLIER]
 
 
 async def nobody() -> None:

@@ -17,7 +17,7 @@ from rightseat.models.llamacpp.merging import OPENING, fitted
 from rightseat.models.llamacpp.template import Template, TemplateRefused, mended
 
 # Templates are judged in child processes.
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 NOTHING = Control(())
 SHOWN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"

@@ -15,7 +15,7 @@ import pytest
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 Pip = Callable[..., list[str]]

@@ -32,8 +32,8 @@ class Page {
     return this;
   }
 
-  agent(threadId = `core-${++count}`) {
-    const agent = this.core.getAgent("default").clone();
+  agent(threadId = `core-${++count}`, name = "default") {
+    const agent = this.core.getAgent(name).clone();
     agent.threadId = threadId;
     return agent;
   }
@@ -102,14 +102,15 @@ async function threads(page) {
 }
 
 async function busy(page) {
-  const agent = page.agent();
-  const other = page.agent(agent.threadId);
+  const agent = page.agent(undefined, "mirror");
+  const other = page.agent(agent.threadId, "mirror");
   let first;
   const begun = new Promise((resolve) => (first = resolve));
   agent.subscribe({ onTextMessageContentEvent: () => void first() });
-  const run = page.say(agent, "slowly");
+  const run = page.say(agent, "hold");
   await begun;
   await page.say(other, "hello").catch(() => {});
+  await page.say(page.agent(undefined, "mirror"), "release");
   await run;
   return { messages: agent.messages.map(shown) };
 }

@@ -210,6 +210,18 @@ const leave = (text, seen) => async (talk) => {
   await run;
 };
 
+// What is seen of an answer before its end may come.
+async function held(talk) {
+  const said = [];
+  talk.more = { forwardedParameters: { model: "mirror" } };
+  await talk.say("hold", undefined, ({ generateCopilotResponse: { messages } }) => {
+    const words = messages.flatMap((message) => message.content ?? []).join("");
+    if (words && !said.length) say("release", { model: "mirror" })(new Talk("release"));
+    if (words) said.push(words);
+  });
+  talk.turns.at(-1).said = said;
+}
+
 async function kinds(talk) {
   talk.more = { forwardedParameters: { model: "mirror", temperature: 0.5, maxTokens: 50, stop: ["x"] } };
   talk.messages = [
@@ -287,6 +299,7 @@ const CASES = {
     await talk.say("a game of Poker?");
     await talk.say("hello");
   },
+  held,
   kinds,
   agents,
   reload,

@@ -1,6 +1,6 @@
 // The person before the page: what they do, and what they see.
 // For all of a case; its driver waits a little longer.
-const PATIENCE = 13_000;
+const PATIENCE = 50_000;
 const BEAT = 15;
 const SEND = "[data-test-id=copilot-chat-ready]";
 const beat = () => new Promise((resolve) => setTimeout(resolve, BEAT));

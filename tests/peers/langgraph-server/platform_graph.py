@@ -3,6 +3,7 @@ script. Its nodes: `desk` (the model), `tools`, `review` (asks a person), `note`
 
 import asyncio
 import importlib
+import itertools
 import operator
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, Literal
@@ -93,6 +94,8 @@ class Script(BaseChatModel):
             case ["write", *_]:
                 pieces = ('{"docu', 'ment": "He', "llo wor", 'ld"}')
                 yield from call(0, f"write-{len(messages)}", "write_doc", "", *pieces)
+            case ["slow", "for", "ever"]:
+                yield from (AIMessageChunk(content=f"w{number} ") for number in itertools.count())
             case ["slow", *_]:
                 yield from self.words(" ".join(f"w{number}" for number in range(LONG)))
             case ["think", *_]:

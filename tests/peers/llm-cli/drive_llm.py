@@ -39,7 +39,7 @@ SCHEMA = json.dumps(
 )
 CASES: dict[str, list[list[str]]] = {
     "text": [["-m", "seat", "hello"]],
-    "paced": [["-m", "seat", "slowly"]],
+    "held": [["-m", "plain", "hold"]],
     "system": [["-m", "plain", "-s", "Be brief.", "-o", "temperature", "0.5", "-o", "seed", "3", "raw"]],
     "schema": [["-m", "seat", "--schema", SCHEMA, "person"]],
     "tool": [["-m", "seat", "--functions", FUNCTIONS, "where am i"]],
@@ -58,11 +58,13 @@ def run(arguments: list[str], settings: str, mode: str) -> dict[str, Any]:
     with subprocess.Popen(line, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        out = process.stdout.fileno()
-        pieces = list(iter(lambda: os.read(out, 4096), b""))
+        first = os.read(process.stdout.fileno(), 4096)
+        if "hold" in arguments:
+            # The rest comes when somebody asks for it, and that is after the first words were on the screen.
+            run(["-m", "plain", "release"], settings, mode)
+        spoken = (first + process.stdout.read()).decode()
         said = process.stderr.read().decode()
-    spoken = b"".join(pieces).decode()
-    return {"code": process.returncode, "out": spoken, "err": said, "pieces": len(pieces)}
+    return {"code": process.returncode, "out": spoken, "err": said, "first": first.decode()}
 
 
 def main(url: str, *_: str) -> None:

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import OpenAI from "openai";
 import { cases } from "./options.mjs";
 
-const [url, alone, table] = process.argv.slice(2);
+const [url, alone, table, hurried] = process.argv.slice(2);
 const about = new URL("./node_modules/openai/package.json", import.meta.url);
 const { version } = JSON.parse(readFileSync(about, "utf8"));
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -69,7 +69,7 @@ class Talk {
     this.messages = [];
     this.turns = [];
     this.options = {};
-    Object.assign(this, { alone, fault, tools: TOOLS });
+    Object.assign(this, { alone, hurried, fault, tools: TOOLS });
   }
 
   // A call that should fail.

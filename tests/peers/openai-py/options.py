@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import json
-import time
+import select
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,7 @@ def not_json(talk: Any) -> None:
 
 
 class Dawdling:
-    """Sends half of each request and then nothing for a while."""
+    """Sends half of each request, and the rest not before it is answered."""
 
     def __init__(self) -> None:
         self.inner = httpx.HTTPTransport()
@@ -172,20 +172,26 @@ class Dawdling:
 
     def handle_request(self, request: Any) -> Any:
         body = request.read()
+        place: dict[str, Any] = {}
+
+        def note(event: str, about: dict[str, Any]) -> None:
+            if event == "connection.connect_tcp.complete":
+                place["socket"] = about["return_value"].get_extra_info("socket")
 
         def halves() -> Iterator[bytes]:
             yield body[: len(body) // 2]
-            time.sleep(1.5)
+            select.select([place["socket"]], [], [])
             yield body[len(body) // 2 :]
 
         stream = type("Halves", (httpx.SyncByteStream,), {"__iter__": lambda _: halves()})()
         slow = httpx.Request(request.method, request.url, headers=request.headers, stream=stream)
-        slow.extensions = request.extensions
+        slow.extensions = {**request.extensions, "trace": note}
         return self.inner.handle_request(slow)
 
 
 def dawdled(talk: Any) -> None:
-    talk.client = talk.client.with_options(http_client=httpx.Client(transport=Dawdling()))
+    client = httpx.Client(transport=Dawdling())
+    talk.client = talk.client.with_options(base_url=f"{talk.hurried}/v1", http_client=client)
     talk.say("hello")
 
 

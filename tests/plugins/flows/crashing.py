@@ -7,6 +7,7 @@ asks the same again on the same data folder. What came of it is N.json for point
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -24,6 +25,7 @@ from rightseat.streams import closing
 from rightseat.tools import Pause, Result, Tool, ToolContext
 from rightseat.turn import Answer, Owner, Turn
 from tests.kit.house import Lines, says
+from tests.kit.rounds import rounds, spread
 from tests.plugins.flows.acting import flow
 
 FLOW = """
@@ -196,12 +198,19 @@ def outcome(folder: Path, number: int) -> None:
     folder.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
 
 
+def chosen(names: list[str]) -> list[int]:
+    """Return the points to be killed at: `ROUNDS` of them, and those at which an effect has just happened."""
+    points = range(1, names.index("before forget") + 2)
+    effects = [number for number in points if re.fullmatch("inside POST .*: after", names[number - 1])]
+    return sorted({*spread(points), *(effects[::2] if len(points) > rounds(len(points)) else ())})
+
+
 def main(home: Path) -> None:
     """Each point in a process of its own, a few at a time: most of it is waiting for the disk."""
     outcome(home / "0", 0)
     names = json.loads((home / "0.json").read_text(encoding="utf-8"))["points"]
     running: set[int] = set()
-    for number in range(1, names.index("before forget") + 2):
+    for number in chosen(names):
         if len(running) == AT_ONCE:
             running.discard(os.wait()[0])
         pid = os.fork()

@@ -40,7 +40,7 @@ HOSTS = [
     {"id": "h-002", "name": "web-2", "state": "online", "uptime": 172_800},
     {"id": "h-003", "name": "db-1", "state": "offline", "uptime": 0},
 ]
-pytestmark = pytest.mark.parametrize("language", PAGES)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("language", PAGES)]
 
 
 def inventory(language: str, where: Path) -> Plugin:

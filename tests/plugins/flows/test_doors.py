@@ -13,6 +13,8 @@ from tests.contract.doors.agui import AgUi, KeptThread
 from tests.kit.house import House, Lines, house, says
 from tests.plugins.flows.acting import Acts, flow, kit
 
+pytestmark = pytest.mark.io
+
 FLOW = """
 name: f
 description: d

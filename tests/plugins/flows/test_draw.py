@@ -11,6 +11,7 @@ from rightseat.plugins.flows.draw import Arrow, mermaid, picture
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.layout import layout
 from rightseat.plugins.flows.svg import svg
+from tests.kit.rounds import rounds
 from tests.plugins.flows.staged import flow
 
 NAME = "{http://www.w3.org/2000/svg}"
@@ -140,7 +141,7 @@ def flows(draw: st.DrawFn) -> Flow:
 
 
 @given(flows())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 def test_any_flow_has_a_picture_without_overlaps(made: Flow) -> None:
     ET.fromstring(svg(made))
     drawn = layout(picture(made))

@@ -12,6 +12,8 @@ from tests.plugins.flows.acting import Scene, flow
 from tests.plugins.http.plugged import operation, plugin, tools
 from tests.plugins.http.target import Target, said, sent, target
 
+pytestmark = pytest.mark.io
+
 GUIDE = """name: example_id
 description: 这里是样例描述。
 on_error:

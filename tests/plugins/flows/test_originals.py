@@ -30,6 +30,8 @@ from tests.plugins.flows.samples import Agreeable, sample
 from tests.plugins.http.plugged import tools
 from tests.plugins.http.target import Got, Target, said, target
 
+pytestmark = pytest.mark.io
+
 ORIGINALS = Path(__file__).parents[4] / "shared" / "plugins"
 MOST_ANSWERS = 6
 
@@ -91,7 +93,6 @@ def answer(question: Interrupt) -> Answer:
     return Answer(question.id, payload=payload)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("plugin", "flow"), flows())
 async def test_every_flow_of_theirs_runs_to_its_end(plugin: Plugin, flow: Flow) -> None:
     named = [step.params["endpoint"] for step in flow.steps.values() if step.kind == "api"]

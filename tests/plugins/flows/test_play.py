@@ -16,6 +16,7 @@ from rightseat.plugins.flows.stage import Output
 from rightseat.tools import Result
 from rightseat.turn import Turn
 from tests.kit.house import Lines, says
+from tests.kit.patience import STUCK
 from tests.plugins.flows.acting import Acts, Scene, flow, kit, scene
 
 TWO = """
@@ -150,6 +151,7 @@ steps:
     assert acts.calls == [("burn", {}), ("spare", {}), ("keep", {"x": "spare fuel"})]
 
 
+@pytest.mark.slow
 async def test_a_step_is_tried_again_as_often_as_it_says() -> None:
     tries: list[int] = []
 
@@ -265,7 +267,7 @@ steps:
     both = asyncio.Barrier(2)
 
     async def meet(args: dict[str, Any], ctx: Any) -> Any:
-        await asyncio.wait_for(both.wait(), 5)
+        await asyncio.wait_for(both.wait(), STUCK)
         yield Result(args["x"] * 10)
 
     acts = Acts({"add": lambda args: args["x"] + 1, "keep": lambda args: args, "meet": lambda args: 0})

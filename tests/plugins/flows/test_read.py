@@ -14,6 +14,7 @@ from rightseat.plugins.flows.known import Known
 from rightseat.plugins.flows.read import File
 from rightseat.plugins.load import read
 from rightseat.plugins.problem import Problem
+from tests.kit.rounds import rounds
 from tests.plugins.flows.acting import flow, folder, written
 
 GUIDE = """
@@ -286,7 +287,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=rounds(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES, st.sampled_from(KINDS))
 def test_no_file_makes_reading_raise(value: object, kind: str) -> None:
     step = {"name": "start", "call_type": kind, "params": value if isinstance(value, dict) else {}}

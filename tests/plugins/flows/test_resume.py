@@ -221,6 +221,7 @@ paths:
 """
 
 
+@pytest.mark.io
 async def test_a_real_api_gets_the_same_key_for_every_try(tmp_path: Path) -> None:
     text = """
 name: f

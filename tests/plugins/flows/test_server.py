@@ -14,9 +14,10 @@ import pytest
 
 from tests.contract.doors.agui import AgUi
 from tests.kit.house import serving
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 DOCUMENT = """
 openapi: 3.0.0
 info: {version: 1.0.0, title: t}
@@ -98,12 +99,13 @@ path = "{home / "data"}"
     return Server(config=config)
 
 
+@pytest.mark.long
 async def test_a_killed_server_goes_on_when_it_is_asked_again(tmp_path: Path) -> None:
     async with api() as called:
         plugin(tmp_path, called.url)
         async with server(tmp_path) as first:
             asking = asyncio.create_task(Asking(first.url).say("go"))
-            await asyncio.wait_for(called.stuck.wait(), 20)
+            await asyncio.wait_for(called.stuck.wait(), STUCK)
             os.kill(first.pid, signal.SIGKILL)
             await asyncio.wait([asking])
             asking.exception()

@@ -23,7 +23,7 @@ from tests.plugins.http.target import Target, said, target
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
-pytestmark = pytest.mark.timeout(30)
+pytestmark = pytest.mark.io
 
 
 @pytest.fixture

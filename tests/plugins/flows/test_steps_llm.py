@@ -18,6 +18,7 @@ from rightseat.plugins.flows.stage import Output, StepFailed
 from rightseat.prompt import Settings
 from rightseat.turn import Turn
 from tests.kit.house import says
+from tests.kit.rounds import rounds
 from tests.plugins.flows.staged import asked, flow, gave, kit, problems, run, stage, told
 
 SEED = """用户问题：
@@ -113,7 +114,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.text(max_size=2000), st.integers(60, 600))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 def test_whatever_is_filled_in_there_is_never_more_than_fits(data: Any, question: str, left: int) -> None:
     names = Names(stage(llm(), kit(), before=data, question=question))
     try:

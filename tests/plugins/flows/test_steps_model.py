@@ -17,7 +17,7 @@ from tests.plugins.flows.staged import flow, kit, run, stage
 from tests.plugins.http.plugged import operation, parameter, plugin, tools
 from tests.plugins.http.target import said, target
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from rightseat.stores.memory import Memory
 from rightseat.streams import closing
 from rightseat.tools import Pause, Result, Tool, ToolContext
 from rightseat.turn import Answer, Owner, Turn
+from tests.kit.rounds import rounds
 from tests.plugins.flows.acting import flow
 
 FLOW = """
@@ -147,6 +148,9 @@ def test_two_people_in_one_flow_never_see_each_others_data() -> None:
     run_state_machine_as_test(
         Users,
         settings=settings(
-            max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=rounds(25),
+            stateful_step_count=15,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -19,8 +19,11 @@ from rightseat.streams import closing
 from rightseat.turn import Turn
 from tests.kit.client import Client, request
 from tests.kit.house import house
+from tests.kit.patience import STUCK
 from tests.kit.server import executable
 from tests.plugins.wiring.written import answering, written
+
+pytestmark = pytest.mark.io
 
 FLOW = """
 name: report
@@ -102,7 +105,7 @@ exported = [Greet]
 """
 
 
-@pytest.mark.process
+@pytest.mark.io
 async def test_a_tool_of_lib_is_a_step_by_its_name(make: Make, tmp_path: Path) -> None:
     """A class of the original's SDK, in a process of its own."""
     home = tmp_path / "plugins" / "hosts"
@@ -176,11 +179,12 @@ async def command(folder: Path, *args: str, said: str = "") -> tuple[int | None,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(said.encode()), 40)
+    out, err = await asyncio.wait_for(process.communicate(said.encode()), STUCK)
     return process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.io
 async def test_a_flow_runs_in_the_terminal_with_its_steps(make: Make, tmp_path: Path) -> None:
     async with answering() as api:
         await make(api.url).close()

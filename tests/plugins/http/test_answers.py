@@ -20,9 +20,12 @@ from rightseat.plugins.http.telling import told
 from rightseat.plugins.http.tools import Caller, tools_of
 from rightseat.turn import Turn
 from tests.kit.house import Lines, calls, says
+from tests.kit.patience import STUCK
 from tests.line.asking import results, run
 from tests.plugins.http.plugged import LOCAL, answers, call, operation, plugin, tools
 from tests.plugins.http.target import Target, said, sent
+
+pytestmark = pytest.mark.io
 
 HOSTS = {
     "type": "object",
@@ -248,7 +251,7 @@ async def test_a_gzip_bomb_is_stopped_at_the_limit(api: Target) -> None:
     begun = time.monotonic()
     error = (await asked(api)).error
     assert error["code"] == "upstream_too_large"
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < STUCK
 
 
 async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
@@ -303,13 +306,13 @@ async def test_the_whole_answer_as_data(api: Target) -> None:
 async def test_a_very_large_answer_holds_up_nobody(api: Target) -> None:
     rows = [{"id": f"h-{n:04}", "name": "主机" * 40} for n in range(15_000)]
     api.replies = [said({"total": 15_000, "hosts": rows})]
-    waits: list[float] = []
+    beats = 0
 
     async def beat() -> None:
+        nonlocal beats
         while True:
-            begun = time.monotonic()
             await asyncio.sleep(0.005)
-            waits.append(time.monotonic() - begun)
+            beats += 1
 
     made = operation("GET", "/x", url=api.url, responses=(answers(HOSTS),))
     caller = Api(plugin(made), LOCAL)
@@ -320,5 +323,5 @@ async def test_a_very_large_answer_holds_up_nobody(api: Target) -> None:
     heart.cancel()
     assert "of 15000" in text
     assert estimate(text) <= 2000
-    # Reading it takes a second or so: nobody waits for that.
-    assert max(waits) < 0.5
+    # Reading it takes a second or so, and in the loop itself it would be one beat: nobody waits for that.
+    assert beats >= 10

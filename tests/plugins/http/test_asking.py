@@ -21,6 +21,8 @@ from tests.line.asking import codes, results, run
 from tests.plugins.http.plugged import LOCAL, call, object_body, operation, parameter, plugin, tools
 from tests.plugins.http.target import Target
 
+pytestmark = pytest.mark.io
+
 TEXT = {"type": "string"}
 HOST = {"type": "string", "pattern": "^h-[0-9]{3}$", "description": "主机ID"}
 

@@ -16,6 +16,8 @@ from tests.kit.house import Lines, calls, house, says
 from tests.plugins.http.plugged import LOCAL, call, object_body, operation, plugin, tools
 from tests.plugins.http.target import Target
 
+pytestmark = pytest.mark.io
+
 FILE = {"type": "string", "format": "binary"}
 TEXT = {"type": "string"}
 PNG = b"\x89PNG\r\n\x1a\n--rightseat-\r\n\0\xff"

@@ -18,6 +18,8 @@ from rightseat.secret import Secret
 from tests.plugins.http.plugged import LOCAL, auth, call, object_body, operation, parameter, plugin, tools
 from tests.plugins.http.target import Got, Target, said, sent
 
+pytestmark = pytest.mark.io
+
 CANARY = "canary-0123456789"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 

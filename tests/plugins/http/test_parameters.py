@@ -10,6 +10,8 @@ from rightseat.plugins.operation import Server
 from tests.plugins.http.plugged import call, operation, parameter, plugin, tools
 from tests.plugins.http.target import Target
 
+pytestmark = pytest.mark.io
+
 COLOURS = ["blue", "black"]
 POINT = {"R": 100, "G": 200}
 ODD = "a b&c=d/e?f#g+h%中"

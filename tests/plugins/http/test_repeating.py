@@ -11,9 +11,12 @@ from rightseat.plugins.http.api import asked_wait
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.operation import Server
+from tests.kit.patience import STUCK
 from tests.outbound.served import Served
 from tests.plugins.http.plugged import LOCAL, call, operation, parameter, plugin, tools
 from tests.plugins.http.target import Target, said, sent
+
+pytestmark = pytest.mark.io
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
@@ -67,16 +70,16 @@ async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api:
         begun = time.monotonic()
         assert not (await call(tool)).result.failed
         assert time.monotonic() - begun >= 1
-        api.replies = [sent(status=429, retry_after="60")]
+        api.replies = [sent(status=429, retry_after="3600")]
         begun = time.monotonic()
         assert (await call(tool)).error["code"] == "http_429"
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < STUCK
 
 
 def test_a_wait_as_a_date() -> None:
-    soon = asked_wait(email.utils.formatdate(time.time() + 30, usegmt=True))
+    soon = asked_wait(email.utils.formatdate(time.time() + 3600, usegmt=True))
     assert soon is not None
-    assert 27 < soon <= 30
+    assert 3600 - STUCK < soon <= 3600
     assert asked_wait("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert [asked_wait(text) for text in ("", "soon", "-1", "1" * 400)] == [None, None, None, 111111111.0]
 
@@ -109,10 +112,8 @@ async def test_a_server_that_hangs_is_given_up(api: Target) -> None:
     async with Served(answers={"/hangs": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"}) as slow:
         made = plugin(operation("GET", "/hangs", url=slow.url))
         async with tools(made, replace(LOCAL, seconds=0.3)) as (tool,):
-            begun = time.monotonic()
             assert (await call(tool)).error["code"] == "upstream_timeout"
-            # Once: a server that hung hangs again.
-            assert time.monotonic() - begun < 0.6
+    # Once: a server that hung hangs again.
     assert len(slow.requests) == 1
 
 
@@ -135,7 +136,7 @@ async def test_a_call_that_is_cancelled_lets_go_of_its_server() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.wait_for(left.wait(), 1)
+            await asyncio.wait_for(left.wait(), STUCK)
 
 
 async def test_closing_and_calling_again(api: Target) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -25,9 +24,10 @@ from rightseat.turn import Answer, Turn
 from tests.ground.waiting import until
 from tests.kit import process
 from tests.kit.house import Lines, calls, says
+from tests.kit.patience import STUCK
 from tests.plugins.lib.written import plugin
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 
 def tool_of(folder: Path, text: str, rules: Rules | None = None) -> Tool:
@@ -187,6 +187,7 @@ async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
     assert result.text.endswith('"message":"MemoryError"}}'), result.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -204,7 +205,7 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
         a=f'from rightseat import tool\n@tool\ndef bad() -> str:\n    """Bad."""\n    {body}',
         b='from rightseat import tool\n@tool\ndef good() -> str:\n    """Good."""\n    return "fine"',
     )
-    tools, _ = tools_of(made, Rules(seconds=5.0 if said != "timeout" else 3.0))
+    tools, _ = tools_of(made, Rules(seconds=STUCK if said != "timeout" else 8.0))
     shelf = Shelf([Loaded(made, tools)])
     model = Lines(calls(("kit_bad", "{}"), ("kit_good", "{}")), says("done"))
     runtime = Runtime(
@@ -236,7 +237,7 @@ async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> Non
 
 
 async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolate, "REST", 0.3)
+    monkeypatch.setattr(isolate, "REST", 1)
     text = '''
     import os
     from rightseat import tool
@@ -269,20 +270,20 @@ async def test_the_loop_is_free_while_it_loads(tmp_path: Path) -> None:
         return "there"
     '''
     tool = tool_of(tmp_path, text)
-    longest = 0.0
+    turns = 0
 
     async def ticks() -> None:
-        nonlocal longest
+        nonlocal turns
         while True:
-            before = time.monotonic()
             await asyncio.sleep(0.01)
-            longest = max(longest, time.monotonic() - before)
+            turns += 1
 
     ticking = asyncio.create_task(ticks())
     assert (await called(tool, {})).content == "there"
     ticking.cancel()
     await asyncio.gather(ticking, return_exceptions=True)
-    assert longest < 0.5
+    # Most of a hundred while it sleeps, and none in a loop that waits for it.
+    assert turns >= 10
 
 
 def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:

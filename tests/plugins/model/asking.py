@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rightseat.models.llamacpp import weights
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.plugins.model.desk import Api, Question, api, written
 
@@ -42,7 +43,7 @@ async def desk() -> AsyncIterator[tuple[Server, Api]]:
                 f'[models.default]\nspec = "local"\n[[plugins]]\npath = "{plugins}"\nallow = ["127.0.0.1"]\n'
             )
             env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
-            async with Server(config=config, env=env, patience=120) as server:
+            async with Server(config=config, env=env, patience=5 * STUCK) as server:
                 yield server, made
 
 
@@ -53,7 +54,7 @@ async def ask(server: Server, made: Api, question: Question) -> Seen:
         "temperature": 0,
         "max_tokens": 160,
     }
-    async with Client(server.url, patience=150) as client:
+    async with Client(server.url, patience=5 * STUCK) as client:
         await client.post("/v1/chat/completions", body)
         await client.head()
         found = await client.json()

@@ -17,8 +17,9 @@ def test_what_counts_as_right() -> None:
     assert Seen(("GET /temperature?city=Oslo",), "").exact(QUESTIONS[2])
 
 
+@pytest.mark.long
 @pytest.mark.model
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_a_question_ends_in_a_get_with_valid_arguments() -> None:
     question = QUESTIONS[2]
     async with desk() as (server, api):

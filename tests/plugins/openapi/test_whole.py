@@ -139,7 +139,7 @@ def test_five_hundred_operations(tmp_path: Path) -> None:
     made = folder(tmp_path, {**document, "components": {"schemas": schemas}})
     begun = time.process_time()
     found = read(made)
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < 30
     assert len(found.operations) == 500
     assert len({one.name for one in found.operations}) == 500
     assert [fault for one in found.operations for fault in sound(one)] == []

@@ -56,6 +56,7 @@ def test_a_rare_word_is_found_among_thousands() -> None:
     assert shelf.entries[found[0]].tool.name == "bees_hive"
 
 
+@pytest.mark.slow
 def test_a_search_looks_at_no_more_among_thousands() -> None:
     question = "Which records of kind 3 does part 5 handle, and how many bees?"
     most = DEEPEST * len(set(words(question)))

@@ -13,10 +13,11 @@ from typing import Any
 
 import psycopg
 
-from tests.peers.install import InstallError, apt
+from tests.kit.patience import STUCK
+from tests.peers.install import Program
+from tests.peers.need import require
 from tests.plugins.sql.shops import SCRIPT
 
-READY = 30.0
 SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "16MB", "max_connections": "20"}
 GRANTS = (
     "CREATE SEQUENCE numbers",
@@ -35,23 +36,15 @@ GRANTS = (
 )
 
 
-def binaries() -> Path:
-    """Where PostgreSQL's programs are; InstallError when they cannot be had."""
-    found = look()
-    if found is None:
-        apt("postgresql")
-        found = look()
-    if found is None:
-        raise InstallError("initdb is missing; install PostgreSQL and run again")
-    return found
-
-
 def look() -> Path | None:
     if on_path := shutil.which("initdb"):
         return Path(on_path).parent
     # Debian keeps them off the PATH, a folder for each version.
     versions = [one for one in Path("/usr/lib/postgresql").glob("*/bin") if (one / "initdb").exists()]
     return max(versions, key=lambda one: int(one.parent.name), default=None)
+
+
+POSTGRES = Program("PostgreSQL", ("postgresql",), look)
 
 
 def account() -> str | None:
@@ -65,7 +58,7 @@ def account() -> str | None:
 @contextmanager
 def postgres() -> Iterator[str]:
     """Its URL, for a role that may write to the shop; the guard and the session must keep it from that."""
-    programs, user = binaries(), account()
+    programs, user = require(POSTGRES), account()
     # Sockets have short names: pytest's own folders are too deep.
     home = Path(tempfile.mkdtemp(prefix="rspg-"))
     try:
@@ -85,7 +78,7 @@ def postgres() -> Iterator[str]:
             "--no-sync",
         ]
         subprocess.run(
-            list(map(str, command)), user=user, cwd=home, check=True, capture_output=True, timeout=60
+            list(map(str, command)), user=user, cwd=home, check=True, capture_output=True, timeout=STUCK
         )
         options = [f"--{name}={value}" for name, value in SETTINGS.items()]
         process = subprocess.Popen(
@@ -103,7 +96,7 @@ def postgres() -> Iterator[str]:
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
+                process.wait(STUCK)
             process.kill()
             process.wait()
     finally:
@@ -112,7 +105,7 @@ def postgres() -> Iterator[str]:
 
 def waited(url: str, process: subprocess.Popen[bytes]) -> psycopg.Connection[Any]:
     """Connected as soon as it answers."""
-    deadline = time.monotonic() + READY
+    deadline = time.monotonic() + STUCK
     while True:
         assert process.poll() is None, f"postgres ended with {process.returncode}"
         try:

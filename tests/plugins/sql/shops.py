@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rightseat.plugins.sql.database import Database, database
 from rightseat.plugins.sql.query import Limits
+from tests.kit.patience import STUCK
 
 TABLES = (
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(40) NOT NULL, region VARCHAR(20))",
@@ -18,7 +19,7 @@ ROWS = (
        (3, 2, 5.25, '2026-02-07'), (4, 3, 100.00, '2026-03-08')""",
 )
 SCRIPT = (*TABLES, *ROWS)
-LIMITS = Limits(rows=100, seconds=1)
+LIMITS = Limits(rows=100, seconds=STUCK)
 
 
 def sqlite_shop(folder: Path) -> Path:

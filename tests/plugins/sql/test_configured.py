@@ -125,7 +125,8 @@ def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
     assert set(setup.wanted(config)) == {"sql", "postgres", "mysql"}
 
 
-@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.io
 async def test_flow_answers_at_real_doors(tmp_path: Path) -> None:
     given = ("--config", str(written(tmp_path)))
     script = f"scripted:{tmp_path / 'script.json'}"

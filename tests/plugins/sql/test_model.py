@@ -14,7 +14,7 @@ from tests.plugins.flows.staged import run, stage
 from tests.plugins.flows.test_steps_model import embedded
 from tests.plugins.sql.shops import shop
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
 QUESTION = "How many customers are there?"
 
 

@@ -14,12 +14,12 @@ from rightseat.plugins.sql.database import Database, database
 from rightseat.plugins.sql.guard import Refused
 from rightseat.plugins.sql.query import Limits, Query, QueryFailed
 from tests.ground.waiting import until
-from tests.peers.install import InstallError
+from tests.kit.patience import STUCK
 from tests.plugins.sql import attacks
 from tests.plugins.sql.quoting import passed, queries
 from tests.plugins.sql.server import postgres
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.peers
 STATE = """SELECT (SELECT count(*) FROM orders), (SELECT sum(total) FROM orders),
     (SELECT last_value FROM numbers), (SELECT count(*) FROM pg_class WHERE relname IN ('stolen', 'p')),
     (SELECT count(*) FROM pg_largeobject_metadata),
@@ -31,13 +31,10 @@ LONG = "SELECT count(*) FROM generate_series(1, 100000000000)"
 
 @pytest.fixture(scope="module")
 def url(driven: Callable[[str, str], None]) -> Iterator[str]:
-    try:
-        with postgres() as found:
-            [version] = owner(found, "SHOW server_version")
-            driven("postgresql", str(version).partition(" ")[0])
-            yield found
-    except InstallError as error:
-        pytest.skip(f"could not install postgresql: {error}")
+    with postgres() as found:
+        [version] = owner(found, "SHOW server_version")
+        driven("postgresql", str(version).partition(" ")[0])
+        yield found
 
 
 def owner(url: str, sql: str) -> tuple[Any, ...]:
@@ -48,7 +45,7 @@ def owner(url: str, sql: str) -> tuple[Any, ...]:
 
 
 def opened(url: str, **limits: Any) -> Database:
-    return database("shop", url, Path(), limits=Limits(**{"seconds": 1.0, **limits}))
+    return database("shop", url, Path(), limits=Limits(**{"seconds": STUCK, **limits}))
 
 
 async def test_question_is_answered(url: str) -> None:

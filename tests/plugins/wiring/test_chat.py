@@ -16,11 +16,12 @@ from rightseat.errors import NotFound
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Shelf
 from tests.kit.house import Lines, says
+from tests.kit.patience import STUCK
 from tests.kit.server import executable
 from tests.plugins.selection.shelves import plugin
 from tests.plugins.wiring.written import answering
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 
 DOCUMENT = """
 openapi: 3.0.0
@@ -66,7 +67,7 @@ async def test_an_attached_file_is_sent_to_the_api(tmp_path: Path) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await asyncio.wait_for(process.communicate(), 30)
+        out, err = await asyncio.wait_for(process.communicate(), STUCK)
     assert process.returncode == 0, err.decode()
     assert "shelf 3" in out.decode()
     assert api.asked == ["POST /convert"]

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from rightseat.cli.doctor import report
 from tests.plugins.wiring.written import written
+
+pytestmark = pytest.mark.io
 
 
 async def test_doctor_names_every_plugin(tmp_path: Path) -> None:

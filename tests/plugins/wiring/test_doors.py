@@ -24,6 +24,8 @@ from tests.kit.house import House, Lines, calls, house, says
 from tests.plugins.selection.shelves import plugin, three
 from tests.plugins.wiring.written import answering, written
 
+pytestmark = pytest.mark.io
+
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 DATA = base64.b64encode(b"name,size\nweb-01,3\n").decode()
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(32)).decode()

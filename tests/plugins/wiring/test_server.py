@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.kit.client import Client
+from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.plugins.wiring.written import answering, written
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 LIB = """
 from rightseat import tool
 
@@ -47,7 +48,7 @@ async def said(server: Server, text: str) -> str:
     return answer
 
 
-async def until(check: Callable[[], Any], within: float = 15) -> Any:
+async def until(check: Callable[[], Any], within: float = STUCK) -> Any:
     limit = time.monotonic() + within
     while not (found := await check()):
         assert time.monotonic() < limit, "it did not happen"
@@ -55,6 +56,7 @@ async def until(check: Callable[[], Any], within: float = 15) -> Any:
     return found
 
 
+@pytest.mark.long
 async def test_plugins_are_served_watched_and_confined(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     async with answering() as api:

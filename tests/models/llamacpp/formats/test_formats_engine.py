@@ -29,6 +29,7 @@ pytestmark = [
 HERE = ("hermes", "mistral", "mistral-args", "command-r7b", "deepseek", "deepseek-v3.1")
 
 
+@pytest.mark.long
 def test_the_engine_agrees_on_every_grammar() -> None:
     texts, grammars, expected = [], [], []
     for member in MEMBERS.values():
@@ -57,7 +58,8 @@ class Shared(Engine):
             await super().start()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.long
+@pytest.mark.timeout(900)
 async def test_a_small_model_calls_in_every_format() -> None:
     engine = Shared(Launch(weights.path()))
     prompt = Prompt(

@@ -23,7 +23,7 @@ from tests.models.llamacpp.gbnf import Grammar
 from tests.models.llamacpp.standin import StandIn
 
 # Templates are judged in child processes: here each once.
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.io
 proven = functools.cache(template.prove)
 
 

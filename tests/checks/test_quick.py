@@ -1,0 +1,75 @@
+"""`make quick` itself: it goes red for a broken line, and finds the tests of one part of the tree."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checks import quick
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("src", "tests", "checks", "bench", "train", "docs", "examples", "pyproject.toml", "README.md")
+ENGINE = Path("src") / "rightseat" / "engine.py"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The project's tree in a folder of its own, whose name has a space."""
+    home = tmp_path / "a copy"
+    home.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "vendor", ".*")
+    for name in COPIED:
+        place = ROOT / name
+        if place.is_dir():
+            shutil.copytree(place, home / name, ignore=ignored)
+        else:
+            shutil.copy(place, home)
+    return home
+
+
+def run_quick(home: Path, *part: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(home / "src"), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "checks.quick", *part]
+    return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.io
+def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
+    text = (copy / ENGINE).read_text(encoding="utf-8")
+    broken = text.replace("yield event", "yield None  # broken", 1)
+    assert broken != text
+    (copy / ENGINE).write_text(broken, encoding="utf-8")
+    done = run_quick(copy, "line")
+    assert done.returncode == 1
+    # Nothing else is red, and not every test is: it is the line, not the copy.
+    assert "quick: red: tests in" in done.stdout
+    assert "FAILED tests/line/test_engine.py" in done.stdout
+    assert re.search(r"\d+ failed, \d+ passed", done.stdout)
+
+
+@pytest.mark.long
+@pytest.mark.io
+def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
+    door = copy / "src" / "rightseat" / "doors" / "openai" / "__init__.py"
+    door.write_text(f"import rightseat.models.scripted\n{door.read_text(encoding='utf-8')}", encoding="utf-8")
+    done = run_quick(copy, "doors/openai")
+    assert done.returncode == 1
+    assert "quick: red: import rules, ruff check" in done.stdout
+
+
+def test_the_tests_of_a_part() -> None:
+    names = {path.name for path in quick.find_tests("doors/openai")}
+    assert "test_openai.py" in names
+    assert quick.find_tests("doors/openbb")[0] == ROOT / "tests" / "doors" / "openbb"
+
+
+def test_an_unknown_part_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert quick.main(["doors/nothing"]) == 2
+    said = capsys.readouterr().err
+    assert "no such part: src/rightseat/doors/nothing" in said
+    assert "models" in said

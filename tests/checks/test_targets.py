@@ -1,0 +1,127 @@
+"""The test targets: what is red, what is "could not install", and that each test runs in one of them."""
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from checks import targets
+from checks.targets import FAILED, SELECTED, Target
+
+pytestmark = pytest.mark.io
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_step_that_went_well_is_green(capfd: pytest.CaptureFixture[str]) -> None:
+    target = Target("test")
+    assert target.step("say", sys.executable, "-c", "print('closing line')")
+    assert target.verdict().startswith("make test: green, ")
+    assert "closing line" in capfd.readouterr().out
+
+
+def test_a_failed_step_is_red() -> None:
+    target = Target("test")
+    assert not target.step("tests", sys.executable, "-c", "raise SystemExit(2)")
+    assert target.verdict().startswith("make test: RED (tests: exit 2), ")
+
+
+def test_no_tests_at_all_is_red() -> None:
+    target = Target("test")
+    target.step("tests", sys.executable, "-c", "raise SystemExit(5)")
+    assert target.faults == ["tests: exit 5"]
+
+
+def test_a_failed_install_is_told_from_a_failed_test() -> None:
+    target = Target("test")
+    target.step("install", sys.executable, "-c", "raise SystemExit(3)")
+    target.step("fetch weights", sys.executable, "-c", "raise SystemExit(3)")
+    assert target.not_installed
+    target.step("tests", sys.executable, "-c", "raise SystemExit(3)")
+    assert target.faults == ["install: could not install", "fetch weights: could not fetch", "tests: exit 3"]
+
+
+def test_a_slow_step_is_not_red() -> None:
+    target = Target("test")
+    target.started -= 1e6
+    assert target.step("tests", sys.executable, "-c", "")
+    assert "green" in target.verdict()
+
+
+def test_a_stuck_step_is_ended() -> None:
+    target = Target("test")
+    assert not target.step("hang", sys.executable, "-c", "import time; time.sleep(600)", stuck=0.2)
+    assert target.faults == ["hang: stuck, ended after 0 s"]
+
+
+def make_target(code: int) -> Callable[[Target], None]:
+    """Return a target that exits with `code`; one that exits with 3 could not fetch."""
+
+    def run(target: Target) -> None:
+        target.step("fetch" if code == 3 else "tests", sys.executable, "-c", f"raise SystemExit({code})")
+
+    return run
+
+
+def run_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **exits: int) -> int:
+    for name, code in exits.items():
+        monkeypatch.setitem(targets.TARGETS, name, make_target(code))
+    record = tmp_path / "driven.jsonl"
+    record.touch()
+    monkeypatch.setenv("RIGHTSEAT_DRIVEN", "")
+    return targets.run(list(exits), record)
+
+
+def test_exit_codes_tell_what_happened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert run_all(monkeypatch, tmp_path, one=0, two=0) == 0
+    assert run_all(monkeypatch, tmp_path, one=3, two=0) == targets.COULD_NOT_INSTALL
+    assert run_all(monkeypatch, tmp_path, one=3, two=1) == FAILED
+
+
+def test_every_target_of_the_run_is_in_the_summary(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_all(monkeypatch, tmp_path, one=1, two=0)
+    summary = capsys.readouterr().out.split("== summary\n")[1].splitlines()
+    assert [line.split(",")[0] for line in summary] == ["make one: RED (tests: exit 1)", "make two: green"]
+
+
+def test_an_unknown_target_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert targets.main(["tset"]) == 2
+    assert "test-peers" in capsys.readouterr().err
+
+
+def test_fewer_driven_than_expected_is_red_in_ci(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, expected = tmp_path / "driven.jsonl", tmp_path / "expected.toml"
+    lines = [{"name": "a", "version": "1"}, {"name": "a", "version": "2"}, {"name": "c", "version": 3}]
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    expected.write_text('names = ["a", "b"]', encoding="utf-8")
+    monkeypatch.setattr(targets, "EXPECTED", expected)
+    monkeypatch.setenv("CI", "true")
+    assert targets.report_driven(record) == ["b"]
+    monkeypatch.delenv("CI")
+    assert targets.report_driven(record) == []
+    printed = capsys.readouterr().out
+    assert printed.count("driven: a 1 2, c 3") == 2
+    assert printed.count("not driven though expected: b") == 2
+
+
+@pytest.mark.parametrize("marks", list(itertools.product((False, True), repeat=3)))
+def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
+    """A mark expression is a Python expression over the names of marks."""
+    names = dict(zip(("peers", "long", "model"), marks, strict=True))
+    chosen = [target for target, selected in SELECTED.items() if eval(selected, {}, names)]  # noqa: S307
+    assert len(chosen) == 1
+
+
+def test_the_makefile_and_the_program_have_the_same_targets() -> None:
+    dry = subprocess.run(
+        ["make", "--dry-run", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    line = next(line for line in dry.splitlines() if "targets.py" in line)
+    assert line.split("targets.py ")[1].split() == list(targets.TARGETS)

@@ -1,0 +1,61 @@
+"""The pages of the wheel with what others made for them: all of it is inside, and no other host is asked."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from checks import assets
+from tests.package.wheels import ROOT, built, installed, served
+from tests.peers import browser
+from tests.peers.need import require, require_assets
+
+ANSWER = ".message.assistant"
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_assets("echarts")
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    page = (ROOT / "src" / "rightseat" / "playground" / "page").iterdir()
+    assert {f"rightseat/playground/page/{path.name}" for path in page} <= names
+    assert {f"rightseat/{name}" for name in assets.FILES} <= names
+    own = (ROOT / "src" / "rightseat" / "doors" / "copilotkit" / "graphiql").iterdir()
+    assert {f"rightseat/doors/copilotkit/graphiql/{path.name}" for path in own} <= names
+
+
+def forget(home: Path) -> None:
+    [vendor] = home.glob("lib/*/site-packages/rightseat/playground/vendor")
+    shutil.rmtree(vendor)
+
+
+async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path, tmp_path: Path) -> None:
+    """The browser finds no host but this machine, and a tab fails the test for asking one. First with the
+    charts of the wheel, then as in a clone where npm is not there."""
+    require("playwright")
+    home = installed(wheel, tmp_path)
+    async with served(home) as server, browser.started() as chromium, chromium.tab() as tab:
+        await tab.open(server.url)
+        await tab.click(".chip.large >> nth=1")
+        await tab.see(".artifact canvas")
+        await tab.click(".artifact summary")
+        await tab.see(".artifact td", "Jan")
+        await tab.see(ANSWER, "The best month was June.")
+        await tab.click("[data-view=setup]")
+        await tab.see(".lines .good", "charts")
+    forget(home)
+    async with served(home) as server, browser.started() as chromium, chromium.tab() as tab:
+        tab.expect("404|echarts")
+        await tab.open(server.url)
+        await tab.click(".chip.large >> nth=1")
+        await tab.see(".artifact", "“make assets” fetches it")
+        await tab.see(".artifact td", "Jan")
+        await tab.see(ANSWER, "The best month was June.")
+        await tab.click("[data-view=setup]")
+        await tab.see(".lines .skipped", "make assets")
