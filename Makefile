@@ -39,7 +39,7 @@ help:
 
 serve: $(VENV)/.run
 	@# Charts and GraphiQL are a wish, not a condition.
-	@$(PYTHON) checks/assets.py || true
+	@"$(PYTHON)" checks/assets.py || true
 	@exec $(BIN)/rightseat serve $(ARGS)
 
 quick: $(VENV)/.dev
@@ -47,13 +47,13 @@ quick: $(VENV)/.dev
 
 # targets.py installs by itself and prints how long that takes. PYTEST_ARGS in the environment reach pytest.
 test test-peers test-model coverage: python
-	@$(PYTHON) checks/targets.py $@
+	@"$(PYTHON)" checks/targets.py $@
 
 test-all: python
-	@$(PYTHON) checks/targets.py test $(REST)
+	@"$(PYTHON)" checks/targets.py test $(REST)
 
 test-rest: python
-	@$(PYTHON) checks/targets.py $(REST)
+	@"$(PYTHON)" checks/targets.py $(REST)
 
 test-live: $(VENV)/.dev
 	@$(BIN)/python -m tests.live
@@ -98,26 +98,26 @@ screens: $(VENV)/.dev
 	@$(BIN)/python -m tests.peers.screens
 
 assets: python
-	@$(PYTHON) checks/assets.py
+	@"$(PYTHON)" checks/assets.py
 
 reference: $(VENV)/.dev
 	@$(BIN)/python -m checks.reference --write
 
 lock: python
-	@$(PYTHON) checks/lock.py
+	@"$(PYTHON)" checks/lock.py
 
 clean:
 	rm -rf $(VENV) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "rightseat needs Python 3.11 or newer; '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." >&2; \
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "rightseat needs Python 3.11 or newer; '$(PYTHON)' is: $$("$(PYTHON)" --version 2>&1)." >&2; \
 	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 
 # install LOCK: by uv or pip, in several tries, with a message that is not mistaken for a failed test.
 define install
-	@$(PYTHON) checks/packages.py $(BIN)/python $(1)
+	@"$(PYTHON)" checks/packages.py $(BIN)/python $(1)
 endef
 
 # No network and nothing to retry: the lock holds the build backend too.
@@ -129,7 +129,7 @@ endef
 $(BIN)/python:
 	@$(MAKE) --no-print-directory python
 	@echo "setting up $(VENV)/ …"
-	@$(PYTHON) -m venv $(VENV) || { echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
+	@"$(PYTHON)" -m venv $(VENV) || { echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	$(call install,requirements/run.txt)
