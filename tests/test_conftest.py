@@ -119,11 +119,12 @@ def inner(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeini(
         "[pytest]\naddopts=-p no:randomly\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n"
         f"filterwarnings=error\n"
-        f"pythonpath={Path(__file__).parents[1]}\nmarkers=\n    io\n    model\n    peers\n"
+        f'pythonpath="{Path(__file__).parents[1]}"\nmarkers=\n    io\n    model\n    peers\n'
     )
     return pytester
 
 
+@pytest.mark.long
 def test_clean_test_passes(inner: pytest.Pytester) -> None:
     inner.makepyfile(CLEAN)
     inner.runpytest_subprocess().assert_outcomes(passed=1)

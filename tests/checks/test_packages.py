@@ -29,6 +29,7 @@ def test_pip_installs_what_uv_cannot(
     assert f"--require-hashes -r {tmp_path / 'lock.txt'}" in lines[-1]
 
 
+@pytest.mark.long
 def test_an_index_set_for_pip_counts_for_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")

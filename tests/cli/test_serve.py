@@ -58,6 +58,7 @@ async def test_limits_hold_on_uvloop_too() -> None:
     assert server.complaints == []
 
 
+@pytest.mark.long
 async def test_a_reload_by_signal_is_said() -> None:
     async with Server(config='[models.a]\nspec = "scripted:demo"\n') as server:
         (server.folder / "rightseat.toml").write_text('[models.b]\nspec = "scripted:demo"\n')

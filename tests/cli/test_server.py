@@ -117,6 +117,7 @@ async def test_sighup_swaps_for_new_requests_only(serve: Serve, tmp_path: Path, 
         assert serving.service.app.runtime.store is old.store
 
 
+@pytest.mark.long
 async def test_a_changed_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
     async with serve() as serving:
         old = serving.service.app.runtime

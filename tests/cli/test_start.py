@@ -117,6 +117,7 @@ def test_chat_answers_one_question_and_leaves(tmp_path: Path) -> None:
     assert "demo_clock" in done.stderr, "the tool call is shown beside the answer, not in it"
 
 
+@pytest.mark.long
 def test_chat_reads_lines_until_they_end(tmp_path: Path) -> None:
     done = run(tmp_path, "chat", stdin="hello\n\nhello again\n", RIGHTSEAT_MODEL="scripted:demo")
     assert done.returncode == 0, done.stderr

@@ -74,6 +74,7 @@ def test_every_block_of_the_page_is_a_file_of_the_package() -> None:
     assert len(files()) == len(blocks(PAGE, "toml")) + len(blocks(PAGE, "python"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_every_module_loads() -> None:
     names = [Path(name).stem for name in files() if name.endswith(".py") and "__init__" not in name]

@@ -85,6 +85,7 @@ async def test_a_sheet_of_seventeen_billion_cells() -> None:
     assert found.note.endswith(".")
 
 
+@pytest.mark.long
 async def test_a_pdf_whose_page_is_a_bomb() -> None:
     bomb = made.pdf_of(b"BT /F1 12 Tf (ok) Tj ET" + b" " * (90 << 20))
     found = await read(bomb, kind="pdf", budget=50, limits=SMALL)
@@ -135,6 +136,7 @@ async def test_the_loop_goes_on_while_a_large_document_is_read() -> None:
     assert turns >= 10
 
 
+@pytest.mark.long
 async def test_many_at_once_wait_for_each_other() -> None:
     most = 0
     tasks = [asyncio.create_task(read(made.pdf(f"number {n}"), budget=50)) for n in range(6)]
@@ -162,6 +164,7 @@ def test_what_a_dead_child_leaves_is_a_sentence() -> None:
     assert "too much memory" in document_in(b"", 3, reading).note
 
 
+@pytest.mark.long
 async def test_a_child_out_of_memory_says_so() -> None:
     text = "a,b\n" + "1,2\n" * 2_000_000
     found = await read(text, kind="csv", budget=50, limits=Limits(memory=150 << 20))

@@ -43,6 +43,7 @@ async def card(url: str) -> dict[str, object]:
         return found
 
 
+@pytest.mark.long
 async def test_plain() -> None:
     async with Upstream() as upstream, started("plain", vendor(upstream)) as server:
         shown = await card(server.url)

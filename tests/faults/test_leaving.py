@@ -217,6 +217,7 @@ async def test_a_client_that_reads_nothing_is_dropped(strict: Stage, face: Face)
         assert peak.growth < 20 * MB
 
 
+@pytest.mark.long
 async def test_a_client_that_reads_slowly_is_served(strict: Stage) -> None:
     """Slow is not gone: as long as something is taken within the limit, the answer goes on."""
     async with strict.nothing_left(), Client(strict.server.url, rcvbuf=4096) as client:
@@ -234,6 +235,7 @@ async def test_a_client_that_reads_slowly_is_served(strict: Stage) -> None:
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.long
 async def test_requests_that_crawl_are_timed_out(strict: Stage) -> None:
     starts = [
         b"POST /v1/chat/comp",

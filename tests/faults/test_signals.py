@@ -129,6 +129,7 @@ async def refuses(server: Server) -> None:
     assert (await AGUI(server.url, "hello")).failures == ["restarting"]
 
 
+@pytest.mark.long
 async def test_sigterm_with_nothing_to_do_is_quick() -> None:
     async with running(grace=10 * STUCK) as (server, _), Client(server.url) as idle:
         await idle.get("/health")

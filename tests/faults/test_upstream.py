@@ -309,6 +309,7 @@ async def test_an_answer_without_end_is_ended(stage: Stage, face: Face, piece: b
     assert rss.growth < 50 * MB, f"one answer took {rss.growth / MB:.0f} MB"
 
 
+@pytest.mark.long
 async def test_a_slow_but_steady_answer_is_no_fault(stage: Stage) -> None:
     # All of it takes longer than the limit, and no word takes a tenth of that.
     stage.upstream.reply = text(30, rate=10)

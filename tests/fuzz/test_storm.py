@@ -29,6 +29,7 @@ def test_a_number_is_always_the_same_request() -> None:
     assert len({repr(mutant("openai", number)) for number in range(50)}) > 40
 
 
+@pytest.mark.long
 async def test_what_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Row("openai")
     async with target() as server:

@@ -120,6 +120,7 @@ def test_without_servers_the_sdk_is_not_imported(load: Load) -> None:
     assert servers_of(load('[models.m]\nspec = "scripted:demo"')) is None
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_a_runtime_starts_its_servers_and_a_reload_keeps_them(load: Load) -> None:
     text = f"""

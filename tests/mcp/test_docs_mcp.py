@@ -21,6 +21,7 @@ pytestmark = pytest.mark.io
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
 
 
+@pytest.mark.long
 async def test_the_pages_server_is_used(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(# notes\.py\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "notes.py").write_text(blocks[0], "utf-8")

@@ -108,6 +108,7 @@ async def test_who_tells_too_much_is_not_listened_to() -> None:
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
 async def test_a_program_that_does_not_want_to_end_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,6 +130,7 @@ async def test_a_program_that_does_not_want_to_end_is_killed(
     assert not alive(mark)
 
 
+@pytest.mark.long
 async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> None:
     """It is no server, and what it prints is not in the log: not a line, and no traceback for each."""
     flood = Server(name="flood", command="yes", args=("canary-0123456789",), start=5)
@@ -139,6 +141,7 @@ async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> N
     assert len(caplog.records) < 10
 
 
+@pytest.mark.long
 async def test_a_few_lines_of_print_do_no_harm() -> None:
     program = (
         f"print('ready!', flush=True); import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"

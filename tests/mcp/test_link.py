@@ -23,6 +23,7 @@ from tests.mcp.calling import TURN, last, near, offered, over_http, started, thi
 pytestmark = pytest.mark.io
 
 
+@pytest.mark.long
 async def test_a_child_finds_no_secret_of_ours(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -59,6 +60,7 @@ async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatc
         assert servers.down == {}
 
 
+@pytest.mark.long
 async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with started(things()) as servers:
@@ -141,6 +143,7 @@ async def test_only_the_tools_that_are_wanted() -> None:
         assert tools["things__look"].confirm
 
 
+@pytest.mark.long
 async def test_a_server_that_never_answers_is_down() -> None:
     silent = Server(name="silent", command="/bin/sleep", args=("60",), start=0.3)
     async with started(silent) as servers:

@@ -28,6 +28,7 @@ async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
         program.server.remove_tool("grown")
 
 
+@pytest.mark.long
 async def test_every_tool_is_there_under_its_servers_name(servers: Servers) -> None:
     assert servers.down == {}
     tools = await offered(servers)

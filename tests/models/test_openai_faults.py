@@ -112,6 +112,7 @@ async def test_a_stall_ends_after_the_idle_timeout() -> None:
     assert 0.19 <= took < STUCK
 
 
+@pytest.mark.long
 async def test_a_slow_but_steady_answer_is_not_idle() -> None:
     # All of it takes longer than the limit, and no word takes a tenth of that.
     async with connected(first_token_timeout=1, idle_timeout=1) as (upstream, model):

@@ -51,6 +51,7 @@ async def kept(folder: Path, client: Client) -> None:
             words = sum(body.count(b"w0") for (body,) in file.execute("SELECT body FROM entries"))
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Path) -> None:
     """What was said is there although the run did not end: deltas are written four times a second."""
@@ -102,6 +103,7 @@ async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Pat
     assert answered["content"].count("w0") >= WORDS
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> None:
     async with Upstream() as upstream:
@@ -123,6 +125,7 @@ async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> 
             assert found[-1].id == live[-1].id
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
     async with Upstream() as upstream:

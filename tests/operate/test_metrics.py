@@ -196,6 +196,7 @@ async def test_refused_requests_are_counted_by_status() -> None:
     assert found["rightseat_requests_total{/v1/chat/completions,413}"] == 1
 
 
+@pytest.mark.long
 async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text('[models.main]\nspec = "scripted:demo"\n')
     config = load(tmp_path / "rightseat.toml", env={})

@@ -286,6 +286,7 @@ print(sorted(span.name for span in memory.get_finished_spans()))
 """
 
 
+@pytest.mark.long
 @pytest.mark.io
 def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
     done = subprocess.run(

@@ -16,6 +16,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.mark.long
 def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "rightseat/py.typed" in names

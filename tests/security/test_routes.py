@@ -154,6 +154,7 @@ async def test_every_route_every_carrier_inside() -> None:
     assert await problems(app.table, asking(app)) == []
 
 
+@pytest.mark.long
 async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:
     async def anyone(*_: object) -> object:
         return LOCAL
@@ -163,6 +164,7 @@ async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyP
     assert await problems(app.table, asking(app))
 
 
+@pytest.mark.long
 async def test_a_route_added_without_auth_goes_red() -> None:
     def answer(request: Request, host: object) -> Reply:
         return whole(200, b"{}")

@@ -53,6 +53,7 @@ def test_there_are_locks() -> None:
     assert {"run.txt", "dev.txt"} <= {lock.name for lock in LOCKS}
 
 
+@pytest.mark.long
 def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(line, check=True, capture_output=True, timeout=5 * STUCK)
@@ -88,6 +89,7 @@ async def test_a_scripted_model_calls_nobody(tmp_path: Path) -> None:
     assert outside(seen) == []
 
 
+@pytest.mark.long
 async def test_a_loopback_model_calls_only_loopback(tmp_path: Path) -> None:
     async with Upstream() as upstream:
         config = f'[models.default]\nspec = "openai:kit"\nbase_url = "{upstream.url}"\n'
@@ -98,6 +100,7 @@ async def test_a_loopback_model_calls_only_loopback(tmp_path: Path) -> None:
     assert ("socket.connect", address) in seen
 
 
+@pytest.mark.long
 async def test_the_watch_sees_a_call_outside(tmp_path: Path) -> None:
     config = '[models.default]\nspec = "openai:kit"\nbase_url = "http://nohost.invalid/v1"\ntries = 1\n'
     seen = await watched(tmp_path, config=config)

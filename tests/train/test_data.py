@@ -25,6 +25,7 @@ def examples() -> list[Example]:
     return list(Mix(7).examples(600))
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_prompts_are_what_the_runtime_sends() -> None:
     """Byte by byte, for calls, words and results, with a system text and with talk before."""
@@ -36,6 +37,7 @@ async def test_prompts_are_what_the_runtime_sends() -> None:
         assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_answers_are_read_back_as_the_calls_they_are() -> None:
     template = await load(chatml(), eos=END)

@@ -45,6 +45,7 @@ async def test_it_speaks_has_tools_and_fails(visit: Callable[[], Visit]) -> None
     await speaks(visit())
 
 
+@pytest.mark.long
 async def test_a_crew_at_every_door() -> None:
     async with behind_doors("crewai") as url:
         for door in DOORS.values():

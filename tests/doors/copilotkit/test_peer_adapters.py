@@ -120,6 +120,7 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
     assert (len(before), len(after)) == (1, 1)
 
 
+@pytest.mark.long
 @pytest.mark.io
 async def test_an_mcp_server_that_was_down_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -131,7 +132,7 @@ async def test_an_mcp_server_that_was_down_is_asked_again(
         assert servers.down.keys() == {"things"}
         assert await offered(servers) == {}
         draft = tmp_path / "draft"
-        draft.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAM}\n")
+        draft.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}"\n')
         draft.chmod(0o755)
         draft.rename(program)
         await until(lambda: not servers.down)

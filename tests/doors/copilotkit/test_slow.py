@@ -59,6 +59,7 @@ async def still(model: Flood) -> int:
     return before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 async def test_a_slow_reader_stops_the_model_and_loses_nothing(document: str) -> None:
     model = Flood(300, "x" * 10_000, rounds=5)

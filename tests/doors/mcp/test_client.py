@@ -79,6 +79,7 @@ async def test_an_operation_is_called(place: Place, mode: str) -> None:
     assert not result.is_error
 
 
+@pytest.mark.long
 async def test_an_assistant_is_asked(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
         result = await client.call_tool("ask_default", {"request": "hello"})

@@ -140,6 +140,7 @@ async def test_cancelling_closes_the_connection_at_once(reply: Reply) -> None:
         await upstream.all_closed(1)
 
 
+@pytest.mark.long
 async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
     async def pause() -> None:
         # Longer than idle_timeout: this is what is tested.
@@ -174,6 +175,7 @@ async def test_a_stall_ends_after_the_idle_timeout() -> None:
     assert came == [Text("w0")]
 
 
+@pytest.mark.long
 async def test_hidden_thoughts_are_a_beginning() -> None:
     """Nothing is shown for longer than the first token may take, but the model is at work and pings."""
 

@@ -154,6 +154,7 @@ async def test_the_runner_takes_its_server_along(launch: Build) -> None:
         await until(lambda: not any(alive(process) for process in processes))
 
 
+@pytest.mark.long
 async def test_a_server_that_hangs_is_replaced(launch: Build) -> None:
     async with running(launch(), replace(QUICK, answer=1)) as engine:
         first = engine.pid
@@ -176,6 +177,7 @@ async def test_it_gives_up_after_three_deaths(launch: Build) -> None:
         assert not engine.ready
 
 
+@pytest.mark.long
 async def test_a_start_that_fails_counts_as_a_death(launch: Build) -> None:
     async with running(launch()) as engine:
         launch('{"crash": true}')
@@ -184,6 +186,7 @@ async def test_a_start_that_fails_counts_as_a_death(launch: Build) -> None:
             await asked(engine)
 
 
+@pytest.mark.long
 async def test_old_deaths_are_forgotten(launch: Build) -> None:
     rules = replace(QUICK, window=0.001)
     async with running(launch(), rules) as engine:
@@ -205,6 +208,7 @@ async def test_a_request_that_found_nobody_goes_to_the_next_process(launch: Buil
         assert len(await asking) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("behaviour", "seconds", "message"),
     [('{"crash": true}', STUCK, "ended at once"), ('{"mute": true}', 3, "not loaded within")],
@@ -345,6 +349,7 @@ async def test_a_broken_model_does_not_start(real: Launch, tmp_path: Path) -> No
     await engine.close()
 
 
+@pytest.mark.long
 @pytest.mark.model
 async def test_control_tokens_of_a_user_are_text_to_the_engine(real: Launch) -> None:
     """Row 7, with the real vocabulary: the evil prompt has the same control tokens as a kind one."""

@@ -283,6 +283,7 @@ async def test_health_while_loading() -> None:
         assert not await client.health()
 
 
+@pytest.mark.long
 async def test_many_at_a_time() -> None:
     async with connected(raw([WHOLE])) as (_, client):
         done = await asyncio.gather(*(completed(client) for _ in range(150)))

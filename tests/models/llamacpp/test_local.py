@@ -117,6 +117,7 @@ async def test_what_has_no_vector(body: dict[str, Any], param: str) -> None:
     assert caught.value.param == param
 
 
+@pytest.mark.long
 @pytest.mark.model
 async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> None:
     engine = Engine(Launch(weights.path(), context=1024, slots=1))
@@ -146,6 +147,7 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
         await engine.close()
 
 
+@pytest.mark.long
 @pytest.mark.model
 async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:
     model = local(str(weights.path()), {"pooling": "mean", "context": 512, "slots": 1})

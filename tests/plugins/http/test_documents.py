@@ -175,6 +175,7 @@ async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: 
         await tool.close()
 
 
+@pytest.mark.long
 async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None:
     paths = {
         f"/things{number}/{{id}}": {

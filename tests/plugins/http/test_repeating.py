@@ -63,6 +63,7 @@ async def test_other_errors_are_not_tried_again(api: Target, status: int) -> Non
     assert len(api.got) == 1
 
 
+@pytest.mark.long
 async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api: Target) -> None:
     gate = Gate(allow=("127.0.0.1",), patience=1.5)
     async with tools(plugin(operation("GET", "/x", url=api.url)), gate) as (tool,):

@@ -222,6 +222,7 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
     assert second == "fine"
 
 
+@pytest.mark.long
 async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> None:
     """As after the server's death: a loop in C lets no thread see that the pipe is closed."""
     text = '''
@@ -236,6 +237,7 @@ async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> Non
         await called(tool_of(tmp_path, text, Rules(seconds=1)), {})
 
 
+@pytest.mark.long
 async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolate, "REST", 1)
     text = '''
@@ -258,6 +260,7 @@ async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.M
     await tool.close()
 
 
+@pytest.mark.long
 async def test_the_loop_is_free_while_it_loads(tmp_path: Path) -> None:
     text = '''
     import time
@@ -356,6 +359,7 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
     assert "lib/__init__.py:2: Odd: What it takes is no JSON Schema" in str(problems[0])
 
 
+@pytest.mark.long
 def test_one_that_never_loads_is_given_up(tmp_path: Path) -> None:
     made = plugin(tmp_path / "kit", a='import time\ntime.sleep(600)\n@tool\ndef f():\n    """Does."""')
     rules = confinement(made, Rules())

@@ -227,6 +227,7 @@ def test_long_descriptions_of_many_fields_are_shortened(tmp_path: Path) -> None:
     assert len(str(operation.arguments)) < 70_000
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_schema_that_no_validator_takes_costs_its_operation(tmp_path: Path) -> None:
     huge = {"type": "object", "properties": {f"p{n}": {"description": "x" * 200} for n in range(5000)}}

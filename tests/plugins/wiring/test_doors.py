@@ -258,6 +258,7 @@ async def test_copilotkit_is_told_before_anything_is_said() -> None:
         assert "by the model" in (await posted(server, "/copilotkit/agent/default/suggest", later)).decode()
 
 
+@pytest.mark.long
 async def test_a_plugin_that_appears_is_an_agent_of_openbbs(tmp_path: Path) -> None:
     table = PluginSettings(path=str(written(tmp_path / "hosts")), appears=True)
     other = PluginSettings(path=str(written(tmp_path / "books")))

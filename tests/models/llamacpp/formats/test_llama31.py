@@ -225,6 +225,7 @@ def test_whatever_stands_behind_the_tag_is_a_call(format: Format, source: str) -
     assert seen == {"add", "ipython", "brave_search", "wolfram_alpha"}
 
 
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 def test_the_engine_agrees_on_what_stands_behind_the_tag() -> None:
