@@ -25,8 +25,8 @@ class InstallError(Exception):
 def install(python: Path, lock: Path) -> None:
     uv = fast(ROOT / ".venv")
     if uv is not None:
-        command = (str(uv), "pip", "install", "--quiet", "--python", str(python), "--require-hashes")
-        done = run((*command, *cache_options(), "-r", str(lock)), env=os.environ | indexes())
+        command = (str(uv), "pip", "install", "--quiet", "--python", str(python), *cache_options())
+        done = run((*command, "--require-hashes", "-r", str(lock)), env=os.environ | indexes())
         if done == "":
             return
         print(f"uv could not install {lock.name}, pip tries: {done}", file=sys.stderr)
