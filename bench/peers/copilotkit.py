@@ -18,7 +18,7 @@ PEER = Peer(
     version=partial(node.version, LOCK, "@copilotkit/runtime"),
     patience=60,
     parts={
-        "CPU per paced token": 1 / 10,
+        "CPU per paced token": 1 / 6,
         "CPU per token, full speed": 1 / 40,
         "start-up CPU": 1,
         "idle RSS": 1,
