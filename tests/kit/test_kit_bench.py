@@ -135,7 +135,7 @@ def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
 
 def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
     ours, peers = Peer("ours", lambda _: [], (GRAPHQL, COPILOTKIT), ours=True), all_peers()
-    wanted = {"copilotkit-gql": ("graphql", 1 / 6, 1 / 15), "copilotkit": ("copilotkit", 1 / 10, 1 / 40)}
+    wanted = {"copilotkit-gql": ("graphql", 1 / 6, 1 / 15), "copilotkit": ("copilotkit", 1 / 6, 1 / 40)}
     for name, (door, paced, rushed) in wanted.items():
         for measure, part in (("CPU per paced token", paced), ("CPU per token, full speed", rushed)):
             found = {"ours graphql": [part * 99], "ours copilotkit": [part * 99], name: [100.0]}
