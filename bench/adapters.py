@@ -11,14 +11,14 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.official import RATE, TOKENS, Ask, cost
-from rightseat.fragments import Text
-from rightseat.messages import said
 from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make_openai
-from rightseat.prompt import Model, Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Text
+from rightseat.types.messages import said
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
 from tests.kit import answers
 from tests.kit.chunks import words
 from tests.kit.connection import Connection, Received

@@ -13,7 +13,7 @@ from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, retry
 
 LOCKED = ROOT / "assets"
 PACKAGE = ROOT / "src" / "rightseat"
-CHARTS = "playground/vendor"
+CHARTS = "server/playground/vendor"
 GRAPHIQL = "doors/copilotkit/vendor"
 COPIED = {
     f"{CHARTS}/echarts.js": "echarts/dist/echarts.esm.min.mjs",

@@ -4,16 +4,17 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from rightseat import errors, explained
-from rightseat.agui import write as agui
+from rightseat import errors
 from rightseat.doors.copilotkit import failures as copilotkit
 from rightseat.doors.openai import write as openai
 from rightseat.doors.openbb import write as openbb
 from rightseat.errors import RightseatError
-from rightseat.events import RunFailed
-from rightseat.pump import Reply
-from rightseat.runtime import failure_of
-from rightseat.streams import closing
+from rightseat.http.agui import write as agui
+from rightseat.http.reply import Reply
+from rightseat.runtime.runtime import failure_of
+from rightseat.server import explained
+from rightseat.types.events import RunFailed
+from rightseat.types.streams import closing
 
 SAID = "What happened, and what to do next."
 INTRO = """# Errors

@@ -21,9 +21,9 @@ from checks.error_pages import Undocumented
 from checks.files import ROOT
 from rightseat import cli
 from rightseat.config import settings
+from rightseat.config.secret import Secret
 from rightseat.models.llamacpp import options as llamacpp
 from rightseat.models.openai import options as openai
-from rightseat.secret import Secret
 
 FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by `make reference` from the code: change that. -->\n"

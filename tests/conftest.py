@@ -26,7 +26,7 @@ from types import AsyncGeneratorType
 import pytest
 from hypothesis import settings
 
-from rightseat import secret
+from rightseat.config import secret
 from tests.kit import embedded
 from tests.kit.rounds import rounds
 

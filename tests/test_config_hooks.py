@@ -8,10 +8,10 @@ import pytest
 
 from rightseat.config import load
 from rightseat.errors import ConfigError
-from rightseat.messages import said
-from rightseat.registry import runtime
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+from rightseat.wiring import runtime
 
 HOOKS = """
 seen = []

@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, Config
-from rightseat.door import Door, Route, whole
-from rightseat.openapi import described, document, template
-from rightseat.registry import runtime
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.endpoint import Door, Route, whole
+from rightseat.server.openapi import described, document, template
+from rightseat.wiring import runtime
 from tests.kit.client import Client, request
 from tests.kit.house import House, house
 

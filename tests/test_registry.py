@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings, load
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.models.scripted import Scripted
-from rightseat.registry import Choice, choose
-from rightseat.secret import Secret
+from rightseat.wiring import Choice, choose
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def package(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
     """As if another package had this entry point."""
     entry = EntryPoint(name, value, f"rightseat.{family}")
-    home = sys.modules["rightseat.registry.names"]
+    home = sys.modules["rightseat.wiring.names"]
     monkeypatch.setattr(home, "entry_points", lambda group: [entry] if group == entry.group else [])
 
 

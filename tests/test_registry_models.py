@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import Runtime, registry
+from rightseat import Runtime
+from rightseat import wiring as registry
 from rightseat.config import Config, load
 from rightseat.errors import ConfigError
-from rightseat.events import Event, RunFailed, TextDelta
-from rightseat.messages import Image, Message
-from rightseat.registry import choose
+from rightseat.types.events import Event, RunFailed, TextDelta
+from rightseat.types.messages import Image, Message
+from rightseat.wiring import choose
 from tests.kit import answers, faults
 from tests.kit.upstream import Upstream
 from tests.line.asking import run
@@ -192,7 +193,7 @@ def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
 def test_a_key_without_its_extra_is_a_hint(
     env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightseat.registry.choice.installed", lambda package: False)
+    monkeypatch.setattr("rightseat.wiring.choice.installed", lambda package: False)
     choice = choose(Config(), env)
     assert choice.model == "local"
     assert f"{next(iter(env))} is set: pip install 'rightseat[{extra}]'" in choice.why
@@ -200,7 +201,7 @@ def test_a_key_without_its_extra_is_a_hint(
 
 
 def test_what_is_not_installed_is_seen() -> None:
-    from rightseat.registry.choice import installed
+    from rightseat.wiring.choice import installed
 
     assert installed("msgspec")
     assert not installed("no_such_package.inside")

@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamDenied, UpstreamRefused
-from rightseat.retry import retrying
+from rightseat.http.retry import retrying
 
 
 def failing(*errors: RightseatError) -> Callable[[], Awaitable[str]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rightseat.config.secret import Secret, resolve
 from rightseat.errors import ConfigError
-from rightseat.secret import Secret, resolve
 
 
 def test_a_secret_never_shows_itself() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.sse import COMMENT, Reader, frame
+from rightseat.http.sse import COMMENT, Reader, frame
 
 
 def read(*chunks: bytes, limit: int = 1 << 20) -> list[bytes]:

@@ -10,11 +10,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from rightseat.auth import Authenticator
 from rightseat.config import JwtSettings
 from rightseat.errors import Unauthorized, Unavailable
-from rightseat.tokens import Tokens, fetch
-from rightseat.turn import Owner
+from rightseat.http.auth import Authenticator
+from rightseat.http.jwt import Tokens, fetch
+from rightseat.types.turn import Owner
 from tests.kit.house import serving
 
 POLICY = JwtSettings(issuer="https://issuer/", audience="rightseat", jwks="https://issuer/keys")

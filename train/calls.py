@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.messages import Message, said
+from rightseat.types.messages import Message, said
 from train.catalogue import Tool
 from train.draw import Draw, capital
 from train.example import Example, call, exchange

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from rightseat.messages import said
-from rightseat.prompt import ToolSpec
-from rightseat.structured import RULE
+from rightseat.engine.structured import RULE
+from rightseat.types.messages import said
+from rightseat.types.model import ToolSpec
 from train.catalogue import parted
 from train.draw import DATA, Draw
 from train.example import Example, call

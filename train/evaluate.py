@@ -22,13 +22,13 @@ from typing import Any
 
 import msgspec
 
-from rightseat import fragments
-from rightseat.messages import said
+from rightseat.engine.structured import RULE, whole
 from rightseat.models.llamacpp import options, weights
 from rightseat.models.llamacpp.local import Local
-from rightseat.prompt import Prompt, Raw, Settings
-from rightseat.schema import checker
-from rightseat.structured import RULE, whole
+from rightseat.types import chunks as fragments
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Raw, Settings
+from rightseat.types.schema import checker
 from train.example import Example
 from train.questions import Item, items
 from train.render import Renderer

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat.messages import Call, Message, said
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolSpec
 
 
 @dataclass(frozen=True)

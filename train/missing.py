@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rightseat.messages import said
+from rightseat.types.messages import said
 from train.catalogue import Tool
 from train.draw import Draw, capital
 from train.example import Example

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from rightseat.messages import said
+from rightseat.types.messages import said
 from train.calls import Calls
 from train.choices import Choices
 from train.draw import Draw

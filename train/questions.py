@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.messages import Message
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import Message
+from rightseat.types.model import ToolSpec
 from train.draw import HERE
 from train.example import call, exchange
 

@@ -9,7 +9,7 @@ from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.formats.format import Ask
 from rightseat.models.llamacpp.formats.signatures import Signatures
 from rightseat.models.llamacpp.template import Template, from_header, load
-from rightseat.prompt import Prompt
+from rightseat.types.model import Prompt
 from train.example import Example
 
 END = "<|im_end|>"

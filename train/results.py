@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.messages import Message, said
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import Message, said
+from rightseat.types.model import ToolSpec
 from train import layouts, qualified
 from train.draw import Draw
 from train.example import Example, call, exchange

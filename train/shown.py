@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.prompt import ToolSpec
+from rightseat.types.model import ToolSpec
 from train.catalogue import Parameter, Tool
 from train.draw import Draw, camel
 from train.kinds import schema

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.messages import said
+from rightseat.types.messages import said
 from train.catalogue import parted
 from train.draw import DATA, Draw, capital, read
 from train.example import Example

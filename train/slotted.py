@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat.messages import said
+from rightseat.types.messages import said
 from train.catalogue import Parameter, Tool, parted
 from train.draw import DATA, Draw, capital
 from train.example import Example, call

@@ -10,16 +10,16 @@ from typing import Any
 from bench.rows import Row
 from bench.scenarios import Scenario
 from bench.stage import Stage
-from rightseat.fragments import Text, Used
-from rightseat.messages import said
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.grammar import grammar
 from rightseat.models.llamacpp.known import of_file, wanted
 from rightseat.models.llamacpp.model import Llama, Manner
 from rightseat.models.llamacpp.process import Launch
-from rightseat.prompt import Prompt, Settings
-from rightseat.registry import embedded
+from rightseat.types.chunks import Text, Used
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Settings
+from rightseat.wiring import embedded
 
 ROUNDS, GRAMMARS, TOKENS = 3, 50, 96
 ADDED_US = 100.0

@@ -6,38 +6,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightseat.app import mount
-    from rightseat.engine import Assistant
-    from rightseat.function import tool
-    from rightseat.layers.hooks import Hooks
-    from rightseat.library import Runtime
-    from rightseat.messages import Message, said
-    from rightseat.prompt import Model, Prompt
-    from rightseat.responder import Layer, Responder
-    from rightseat.tools import Ask, Pause, Result, Tool, ToolContext
-    from rightseat.turn import Owner, Turn
+    from rightseat.engine.loop import Assistant
+    from rightseat.middleware.hooks import Hooks
+    from rightseat.server.app import mount
+    from rightseat.tools.function import tool
+    from rightseat.types.messages import Message, said
+    from rightseat.types.model import Model, Prompt
+    from rightseat.types.responder import Layer, Responder
+    from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
+    from rightseat.types.turn import Owner, Turn
+    from rightseat.wiring.library import Runtime
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Ask": "tools",
-    "Assistant": "engine",
-    "Hooks": "layers.hooks",
-    "Layer": "responder",
-    "Message": "messages",
-    "Model": "prompt",
-    "Owner": "turn",
-    "Pause": "tools",
-    "Prompt": "prompt",
-    "Responder": "responder",
-    "Result": "tools",
-    "Runtime": "library",
-    "Tool": "tools",
-    "ToolContext": "tools",
-    "Turn": "turn",
-    "mount": "app",
-    "said": "messages",
-    "tool": "function",
+    "Ask": "types.tools",
+    "Assistant": "engine.loop",
+    "Hooks": "middleware.hooks",
+    "Layer": "types.responder",
+    "Message": "types.messages",
+    "Model": "types.model",
+    "Owner": "types.turn",
+    "Pause": "types.tools",
+    "Prompt": "types.model",
+    "Responder": "types.responder",
+    "Result": "types.tools",
+    "Runtime": "wiring.library",
+    "Tool": "types.tools",
+    "ToolContext": "types.tools",
+    "Turn": "types.turn",
+    "mount": "server.app",
+    "said": "types.messages",
+    "tool": "tools.function",
 }
 
 __all__ = [

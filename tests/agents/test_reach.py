@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.hook import Outgoing, hook_of
-from rightseat.agents.reach import Reach
 from rightseat.errors import (
     CallerError,
     ConfigError,
@@ -26,8 +26,8 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.messages import said
-from rightseat.turn import Forwarded, Owner, Turn
+from rightseat.types.messages import said
+from rightseat.types.turn import Forwarded, Owner, Turn
 from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
 from tests.kit.connection import Connection, Received

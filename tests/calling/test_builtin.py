@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.calling.builtin import exact, fits, parameters, understood
-from rightseat.door import client_spec
 from rightseat.errors import CallerError
-from rightseat.prompt import ToolSpec
-from rightseat.schema import checker
+from rightseat.http.endpoint import client_spec
+from rightseat.tools.text_calls.builtin import exact, fits, parameters, understood
+from rightseat.types.model import ToolSpec
+from rightseat.types.schema import checker
 
 # As the seed has it.
 ODD: dict[str, Any] = {"type": "object", "properties": {"code": {"type": "query"}}, "required": ["query"]}

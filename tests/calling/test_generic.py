@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.calling.generic import Envelope, spoken, worded
-from rightseat.calling.reader import Reader, Unreadable
-from rightseat.messages import Call, Message, said
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.schema import checker
+from rightseat.tools.text_calls.generic import Envelope, spoken, worded
+from rightseat.tools.text_calls.reader import Reader, Unreadable
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.schema import checker
 from tests.contract.formats.cases import FIND, RING, TOOLS
 from tests.contract.models.cases import Heard, heard
 

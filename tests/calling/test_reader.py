@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling.reader import SPACE, Ended, Reader, Reading, Unreadable
-from rightseat.fragments import CallArgs, CallName, Reasoning, Text
+from rightseat.tools.text_calls.reader import SPACE, Ended, Reader, Reading, Unreadable
+from rightseat.types.chunks import CallArgs, CallName, Reasoning, Text
 
 Outcome = list[object]
 letters = st.text(alphabet="ab< \n", max_size=24)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling.stops import Stops
-from rightseat.fragments import CallName, Fragment, Reasoning, Text
+from rightseat.tools.text_calls.stops import Stops
+from rightseat.types.chunks import CallName, Fragment, Reasoning, Text
 
 WORDS = st.lists(st.text(alphabet="ab.", min_size=1, max_size=3), min_size=1, max_size=3)
 

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling import pointers
-from rightseat.calling.typescript import LONGEST_TEXT, LONGEST_TOOL, MOST_OPTIONS, namespace, signatures
-from rightseat.prompt import ToolSpec
+from rightseat.tools.text_calls import pointers
+from rightseat.tools.text_calls.typescript import (
+    LONGEST_TEXT,
+    LONGEST_TOOL,
+    MOST_OPTIONS,
+    namespace,
+    signatures,
+)
+from rightseat.types.model import ToolSpec
 
 HOSTILE = (
     "a\nb",

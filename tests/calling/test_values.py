@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling.reader import Emit, Reader, Reading, Unreadable
-from rightseat.calling.values import call_list, call_object, string, value
+from rightseat.tools.text_calls.reader import Emit, Reader, Reading, Unreadable
+from rightseat.tools.text_calls.values import call_list, call_object, string, value
 from tests.calling.test_reader import pieces
 from tests.contract.models.cases import heard
 

@@ -35,7 +35,7 @@ def test_no_layer_is_optional() -> None:
     ("known", "with_unknown"),
     [
         (LOWEST, f"{LOWEST}    : merge\n"),
-        ('    "rightseat.abilities",\n', '    "rightseat.merge",\n'),
+        ('    "rightseat.types.capabilities",\n', '    "rightseat.merge",\n'),
     ],
     ids=["layers", "forbidden"],
 )

@@ -13,7 +13,7 @@ from checks import quick
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "checks", "bench", "train", "docs", "examples", "pyproject.toml", "README.md")
-ENGINE = Path("src") / "rightseat" / "engine.py"
+ENGINE = Path("src") / "rightseat" / "engine" / "loop.py"
 
 
 @pytest.fixture

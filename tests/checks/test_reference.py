@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from checks import error_pages, reference
-from rightseat import errors, explained
+from rightseat import errors
 from rightseat.cli import app
 from rightseat.config import settings
+from rightseat.server import explained
 
 
 def test_every_key_is_there() -> None:

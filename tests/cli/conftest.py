@@ -13,20 +13,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from rightseat import registry
-from rightseat.app import App
-from rightseat.cli.listen import listen
-from rightseat.cli.server import Server
-from rightseat.cli.service import Service, authenticator
+from rightseat import wiring as registry
 from rightseat.config import load
-from rightseat.door import Door, Host, Request, Route, whole
 from rightseat.errors import RightseatError
-from rightseat.events import RunFailed, TextDelta
-from rightseat.messages import said
+from rightseat.http.endpoint import Door, Host, Request, Route, whole
+from rightseat.http.reply import Head, Reply
 from rightseat.models import scripted
-from rightseat.pump import Head, Reply
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.server.app import App
+from rightseat.server.listen import listen
+from rightseat.server.service import Service, authenticator
+from rightseat.server.uvicorn_server import Server
+from rightseat.types.events import RunFailed, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
 from tests.kit.patience import STUCK
 
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.cli import card
 from rightseat.config import AuthSettings, Config, JwtSettings, ModelSettings
-from rightseat.registry import choose
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.wiring import choose
 
 BASE = "http://127.0.0.1:1234"
 

@@ -11,13 +11,13 @@ import pytest
 
 from rightseat.cli.chat import Talk
 from rightseat.cli.screen import Screen
-from rightseat.engine import Assistant
-from rightseat.events import CallResult, TextDelta
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
-from rightseat.function import tool
-from rightseat.library import Runtime
-from rightseat.prompt import Model, Prompt
-from rightseat.tools import Tool, ToolContext
+from rightseat.engine.loop import Assistant
+from rightseat.tools.function import tool
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.events import CallResult, TextDelta
+from rightseat.types.model import Model, Prompt
+from rightseat.types.tools import Tool, ToolContext
+from rightseat.wiring.library import Runtime
 
 Script = Callable[[Prompt], AsyncIterator[Fragment]]
 Table = tuple[Talk, io.StringIO, io.StringIO]

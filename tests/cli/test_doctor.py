@@ -18,9 +18,9 @@ import pytest
 
 from rightseat.cli.doctor import address, doctor, port, report
 from rightseat.config import Config, ServerSettings, load
+from rightseat.config.secret import Secret
 from rightseat.doctor import setup
 from rightseat.doctor.line import Line
-from rightseat.secret import Secret
 from tests.kit.patience import STUCK
 
 pytestmark = pytest.mark.io

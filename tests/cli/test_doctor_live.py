@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
-from rightseat.auth import Authenticator
+from rightseat import wiring as registry
 from rightseat.cli.doctor import report
 from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.config.secret import Secret
 from rightseat.config.settings import ModelSettings
 from rightseat.doctor import doors
 from rightseat.doctor import server as whole_server
 from rightseat.doctor.line import Line
-from rightseat.door import Door, Probe, Request, Route, whole
 from rightseat.errors import RightseatError
-from rightseat.pump import Message, Receive, Reply, Send
-from rightseat.registry import runtime
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.endpoint import Door, Probe, Request, Route, whole
+from rightseat.http.reply import Message, Receive, Reply, Send
+from rightseat.wiring import runtime
 from tests.kit.house import House, house, serving
 from tests.kit.patience import STUCK
 from tests.kit.server import Server

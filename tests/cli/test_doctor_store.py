@@ -14,7 +14,7 @@ from rightseat.doctor.line import Line
 from rightseat.doctor.store import store
 from rightseat.stores.sqlite import SQLite
 from rightseat.stores.sqlite.schema import STEPS
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 
 
 def looked(folder: Path, kind: str = "sqlite") -> Line:

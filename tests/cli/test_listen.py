@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli import listen
 from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.secret import Secret
+from rightseat.server import listen
 
 
 @pytest.mark.io

@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime
-from rightseat.app import App
-from rightseat.cli.listen import listen
-from rightseat.cli.server import Server
-from rightseat.cli.service import Service
 from rightseat.config import Config
 from rightseat.errors import ConfigError, UpstreamRefused
-from rightseat.fragments import Finish, Fragment, Text
 from rightseat.models.llamacpp import weights
-from rightseat.prompt import Prompt
-from rightseat.registry import every
+from rightseat.server.app import App
+from rightseat.server.listen import listen
+from rightseat.server.service import Service
+from rightseat.server.uvicorn_server import Server
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.model import Prompt
+from rightseat.wiring import every
 from tests.cli.test_server import until
 from tests.kit.client import Client
 from tests.kit.patience import STUCK
@@ -111,7 +111,7 @@ async def test_a_reload_that_cannot_load_keeps_the_old(monkeypatch: pytest.Monke
     app = App(Runtime(model=old), Config().server, every("doors"))
     service = Service(app, Config(), Config)
     before = app.runtime
-    monkeypatch.setattr("rightseat.registry.runtime", lambda config, before: Runtime(model=new))
+    monkeypatch.setattr("rightseat.wiring.runtime", lambda config, before: Runtime(model=new))
     with pytest.raises(ConfigError):
         await service.reload()
     assert app.runtime is before

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from rightseat.cli import log
-from rightseat.door import REQUEST
-from rightseat.incident import UNDER
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.endpoint import REQUEST
+from rightseat.runtime.incidents import UNDER
 
 NAMES = ("", "uvicorn", "uvicorn.error", "asyncio")
 

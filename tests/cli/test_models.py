@@ -18,7 +18,7 @@ from rightseat.config import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
-from rightseat.registry import embedded
+from rightseat.wiring import embedded
 
 ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 Pull = Callable[..., Path]

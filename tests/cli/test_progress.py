@@ -5,7 +5,7 @@ import re
 import threading
 import time
 
-from rightseat.cli.progress import downloading, waiting
+from rightseat.server.progress import downloading, waiting
 from tests.kit.patience import STUCK
 
 

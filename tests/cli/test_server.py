@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rightseat.cli.server import Watch
+from rightseat.server.uvicorn_server import Watch
 from tests.cli.conftest import Serve, Serving, script
 from tests.kit.patience import STUCK
 
@@ -200,7 +200,7 @@ async def test_a_configured_jwt_is_asked_for(
     async def fetch(url: str) -> bytes:
         return json.dumps({"keys": [public | {"kid": "k", "alg": "EdDSA"}]}).encode()
 
-    monkeypatch.setattr("rightseat.cli.service.fetch", fetch)
+    monkeypatch.setattr("rightseat.server.service.fetch", fetch)
     table = '[auth.jwt]\nissuer = "i"\naudience = "a"\njwks = "https://id.invalid/jwks"\n'
     claims = {"iss": "i", "aud": "a", "sub": "ada", "exp": time.time() + 3600}
     async with serve(script(tmp_path, "hello") + table) as serving:
@@ -225,7 +225,7 @@ async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPat
             return await before(counter)
 
         monkeypatch.setattr(serving.server, "on_tick", on_tick)
-        monkeypatch.setattr("rightseat.cli.server.LOOK", 3600)
+        monkeypatch.setattr("rightseat.server.uvicorn_server.LOOK", 3600)
         await asyncio.wait_for(seen.wait(), STUCK)
         signal.raise_signal(signal.SIGTERM)
         await asyncio.wait_for(serving.task, STUCK)

@@ -14,7 +14,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.config import Config, load
-from rightseat.registry import model, runtime
+from rightseat.wiring import model, runtime
 from tests.doors.test_raw import Going
 from tests.kit.client import Client, request
 from tests.kit.house import house, says, serving

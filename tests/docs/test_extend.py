@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.cli.doctor import report
 from rightseat.config import load
-from rightseat.continuation import Bound
 from rightseat.errors import ConfigError
-from rightseat.turn import Owner
+from rightseat.types.stores import Bound
+from rightseat.types.turn import Owner
 from tests.docs.test_docs import ROOT, blocks
 from tests.kit.client import Client
 from tests.kit.house import house, serving

@@ -15,7 +15,7 @@ from rightseat.documents.cut import fits, head, middle, share, tail
 from rightseat.documents.document import Document, Reading
 from rightseat.documents.reader import read_as
 from rightseat.documents.reading import INLINE
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 PRICES = [{"date": f"day {n}", "symbol": "ACME", "close": n + 0.5, "empty": None} for n in range(500)]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agui.write import Frames
-from rightseat.events import (
+from rightseat.http.agui.write import Frames
+from rightseat.types.events import (
     Event,
     Nested,
     RunFailed,

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, mount
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
 from tests.kit.client import Client, request
 from tests.kit.house import Lines, house, says, serving
 

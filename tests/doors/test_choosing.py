@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.abilities import Seat
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.source import Source
+from rightseat.middleware.model_info import Source
+from rightseat.types.capabilities import Seat
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
 from tests.doors.copilotkit.client import ask, body, data, home
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Prompt, Runtime, tool
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.quota import Quota, Quotas
+from rightseat.middleware.quota import Quota, Quotas
 from rightseat.models.openai import OpenAI
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
 from tests.kit import faults
 from tests.kit.client import Client, request
 from tests.kit.house import Lines, calls, house, says

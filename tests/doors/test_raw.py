@@ -7,10 +7,10 @@ import pytest
 
 from rightseat import Assistant, Runtime
 from rightseat.errors import CallerError
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.quota import Quota, Quotas
-from rightseat.prompt import Raw, Settings
+from rightseat.middleware.quota import Quota, Quotas
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Raw, Settings
 from tests.doors.test_openai import post
 from tests.kit.house import Lines, says
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rightseat import Prompt, Runtime
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
 from rightseat.models.llamacpp.seats import Talk
 from rightseat.models.llamacpp.sessions import talk
 from rightseat.models.openai import OpenAI
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
 from tests.kit.client import Client
 from tests.kit.house import house
 from tests.kit.upstream import Upstream

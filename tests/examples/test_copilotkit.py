@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightseat.config import load
-from rightseat.registry import runtime
+from rightseat.wiring import runtime
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "copilotkit"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from rightseat import pump
+from rightseat.http import reply as pump
 from tests.faults.faces import AGUI, FACES, STREAMED, WHOLE, Face, Peak, spoken, until
 from tests.kit.answers import tool
 from tests.kit.client import Client, request

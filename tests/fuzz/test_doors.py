@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat import Runtime, registry, tool
-from rightseat.app import App
+from rightseat import Runtime, tool
+from rightseat import wiring as registry
 from rightseat.config import ServerSettings
-from rightseat.fragments import Fragment
 from rightseat.models.openai.request import Dialect, body
 from rightseat.models.scripted import Scripted, load
-from rightseat.prompt import Prompt
+from rightseat.server.app import App
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
 from tests.kit.patience import STUCK
 from tests.kit.rounds import rounds

@@ -9,8 +9,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from rightseat.function import tool
-from rightseat.tools import Result
+from rightseat.tools.function import tool
+from rightseat.types.tools import Result
 
 
 def pid() -> int:

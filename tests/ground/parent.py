@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from rightseat.isolate import Isolated
+from rightseat.tools.subprocess import Isolated
 
 
 async def main(file: str) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.abilities import Abilities, Seat, abilities_of, fitting, known, said, sees
+from rightseat.engine.fitting import fitting
 from rightseat.errors import CallerError
-from rightseat.messages import Call, Image, Message, Text
-from rightseat.messages import said as spoken
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.capabilities import Abilities, Seat, abilities_of, known, said, sees
+from rightseat.types.messages import Call, Image, Message, Text
+from rightseat.types.messages import said as spoken
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit.house import Lines
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.answers import NO, YES, GivenUp, Unfit, consent, fit, plain
-from rightseat.tools import APPROVAL, Ask
-from rightseat.turn import Answer
+from rightseat.engine.answers import NO, YES, GivenUp, Unfit, consent, fit, plain
+from rightseat.types.tools import APPROVAL, Ask
+from rightseat.types.turn import Answer
 from tests.kit.house import Lines, says
 
 FORM = {

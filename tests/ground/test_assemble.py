@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat import fragments as f
-from rightseat.assemble import Answered, Assembly, Opened, spoken
-from rightseat.continuation import Ids
+from rightseat.engine.assembler import Answered, Assembly, Opened, spoken
 from rightseat.errors import Incomplete
-from rightseat.events import (
+from rightseat.types import chunks as f
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallStart,
@@ -21,7 +20,8 @@ from rightseat.events import (
     TextStart,
     Usage,
 )
-from rightseat.messages import Opaque
+from rightseat.types.messages import Opaque
+from rightseat.types.stores import Ids
 
 CLIENTS = {"here": False, "there": True}
 STOP = f.Finish("stop")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from rightseat.auth import LOCAL, Authenticator, credential
+from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import Unauthorized
-from rightseat.secret import Secret
-from rightseat.turn import Owner
+from rightseat.http.auth import LOCAL, Authenticator, credential
+from rightseat.types.turn import Owner
 
 KEYS = {"ann": Secret("key-of-ann"), "bob": Secret("key-of-bob")}
 ASK = Authenticator(AuthSettings(keys=KEYS))

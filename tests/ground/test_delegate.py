@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.delegate import responder_tool
 from rightseat.errors import RightseatError, UpstreamBusy
-from rightseat.events import (
+from rightseat.tools.delegate import responder_tool
+from rightseat.types.events import (
     Artifact,
     Citations,
     Custom,
@@ -29,11 +29,11 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.messages import said
-from rightseat.prompt import ToolChoice, ToolSpec
-from rightseat.streams import closing
-from rightseat.tools import Ask, Pause, Result, ToolContext
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.messages import said
+from rightseat.types.model import ToolChoice, ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.tools import Ask, Pause, Result, ToolContext
+from rightseat.types.turn import Answer, Owner, Turn
 
 CONFIRM = {"type": "object"}
 LATER = RunFailed("upstream_busy", "Later.", 429, "upstream")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.forwarding import Forwarding, over
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.forwarding import Forwarding, over
 
 SENT = {
     "authorization": "Bearer person",

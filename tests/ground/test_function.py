@@ -10,12 +10,12 @@ import pydantic
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.events import Event, StepStart
-from rightseat.function import as_tool, tool
-from rightseat.signature import parameter_notes
-from rightseat.streams import closing
-from rightseat.tools import Ask, Asked, Pause, Result, Tool, ToolContext
-from rightseat.turn import Turn
+from rightseat.tools.function import as_tool, tool
+from rightseat.tools.signature import parameter_notes
+from rightseat.types.events import Event, StepStart
+from rightseat.types.streams import closing
+from rightseat.types.tools import Ask, Asked, Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Turn
 
 
 class Colour(Enum):

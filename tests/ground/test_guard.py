@@ -7,8 +7,8 @@ import pytest
 
 from rightseat.config import ServerSettings
 from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
-from rightseat.guard import Guard, hostname, loopback
-from rightseat.pump import Message
+from rightseat.http.reply import Message
+from rightseat.http.security import Guard, hostname, loopback
 
 JSON = {"content-type": "application/json"}
 

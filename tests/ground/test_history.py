@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.errors import ContextTooLong
-from rightseat.history import (
+from rightseat.engine.history import (
     PART_TOKENS,
     UNANSWERED,
     after,
     before,
-    estimate,
     fitted,
     paired,
     tail_results,
     trusted,
     weight,
 )
-from rightseat.messages import Call, File, Image, Message, said
-from rightseat.prompt import ToolSpec
+from rightseat.errors import ContextTooLong
+from rightseat.types.messages import Call, File, Image, Message, said
+from rightseat.types.model import ToolSpec
+from rightseat.types.tokens import estimate
 
 TICKET = "0" * 24
 OTHER = "1" * 24

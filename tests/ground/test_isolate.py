@@ -13,11 +13,11 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.errors import ConfigError
-from rightseat.function import tool
-from rightseat.isolate import ChildDied, Isolated, Reply
-from rightseat.streams import closing
-from rightseat.tools import Result, Tool, ToolContext
-from rightseat.turn import Turn
+from rightseat.tools.function import tool
+from rightseat.tools.subprocess import ChildDied, Isolated, Reply
+from rightseat.types.streams import closing
+from rightseat.types.tools import Result, Tool, ToolContext
+from rightseat.types.turn import Turn
 from tests.ground import isolated as module
 from tests.ground.isolated import decorated
 from tests.ground.waiting import until

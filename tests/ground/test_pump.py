@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.pump import Head, Message, Pace, pump
+from rightseat.http.reply import Head, Message, Pace, pump
 from tests.ground.waiting import until
 from tests.kit.patience import STUCK
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from rightseat import schema
 from rightseat.errors import CallerError
-from rightseat.schema import MAX_BYTES, MAX_CACHED, MAX_DEPTH, checker, depth
+from rightseat.types import schema
+from rightseat.types.schema import MAX_BYTES, MAX_CACHED, MAX_DEPTH, checker, depth
 from tests.kit.patience import STUCK
 
 FORM = {

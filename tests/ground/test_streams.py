@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from rightseat.streams import closing, merge, within
+from rightseat.types.streams import closing, merge, within
 from tests.ground.waiting import read
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.threads import MAX_ABANDONED, Threads, ThreadsExhausted
+from rightseat.tools.thread_pool import MAX_ABANDONED, Threads, ThreadsExhausted
 from tests.ground.waiting import until
 from tests.kit.patience import STUCK
 

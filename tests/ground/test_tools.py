@@ -8,13 +8,24 @@ from typing import Any
 import pydantic
 import pytest
 
-from rightseat import Runtime, secret, tool
-from rightseat.events import RunFinished, Usage
-from rightseat.prompt import ToolSpec
-from rightseat.secret import Secret, mask
-from rightseat.streams import closing
-from rightseat.tools import APPROVAL, Ask, Asked, Result, Tool, ToolContext, client_tool, failure, toolset
-from rightseat.turn import Turn
+from rightseat import Runtime, tool
+from rightseat.config import secret
+from rightseat.config.secret import Secret, mask
+from rightseat.types.events import RunFinished, Usage
+from rightseat.types.model import ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.tools import (
+    APPROVAL,
+    Ask,
+    Asked,
+    Result,
+    Tool,
+    ToolContext,
+    client_tool,
+    failure,
+    toolset,
+)
+from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat import Owner, Runtime, Tool, ToolContext, Turn, said, tool
-from rightseat.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
-from rightseat.layers.words import phrase
-from rightseat.messages import Call, Message
-from rightseat.prompt import ToolSpec
+from rightseat.middleware.text_questions import phrase
+from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
+from rightseat.types.messages import Call, Message
+from rightseat.types.model import ToolSpec
 from tests.kit.house import Lines, Script, calls, says
 
 ACT = calls(("act", '{"name":"x"}'))

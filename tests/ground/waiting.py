@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
 
 T = TypeVar("T")

@@ -7,13 +7,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat import Runtime
-from rightseat.continuation import Store
-from rightseat.events import Event, RunFailed, TextDelta
-from rightseat.layers.guardrails import Guard, Guards
-from rightseat.messages import Message, said
-from rightseat.streams import closing
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.middleware.guardrails import Guard, Guards
+from rightseat.types.events import Event, RunFailed, TextDelta
+from rightseat.types.messages import Message, said
+from rightseat.types.stores import Store
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 from tests.kit.house import Lines, Script
 
 

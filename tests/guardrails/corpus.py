@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rightseat.layers.guardrails.personal import KINDS
-from rightseat.layers.guardrails.redact import Personal
-from rightseat.layers.guardrails.words import Words
+from rightseat.middleware.guardrails.personal import KINDS
+from rightseat.middleware.guardrails.redact import Personal
+from rightseat.middleware.guardrails.words import Words
 
 FOLDER = Path(__file__).resolve().parents[2] / "evals" / "guardrails"
 

@@ -9,21 +9,21 @@ from typing import Any, get_args
 import pytest
 
 from rightseat import Runtime
+from rightseat.config.secret import Secret
 from rightseat.errors import UpstreamRefused
-from rightseat.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage
-from rightseat.fragments import Finish, Fragment, Used
-from rightseat.layers.guardrails import Check, Direction, Guard, Guards, Lists, Refuse, Replace, Words
-from rightseat.layers.guardrails.asking import MOST_CHECKED, REMOVED
-from rightseat.layers.guardrails.checks import KEY_HEADER, Local, Remote
-from rightseat.layers.guardrails.judge import MOST, Judge
-from rightseat.layers.guardrails.rules import sentence
-from rightseat.layers.guardrails.verdict import Failing, Verdict
-from rightseat.layers.quota import Quota, Quotas
-from rightseat.layers.source import Source
-from rightseat.messages import said
-from rightseat.prompt import Prompt
-from rightseat.secret import Secret
-from rightseat.turn import Topics, Turn
+from rightseat.middleware.guardrails import Check, Direction, Guard, Guards, Lists, Refuse, Replace, Words
+from rightseat.middleware.guardrails.asking import MOST_CHECKED, REMOVED
+from rightseat.middleware.guardrails.checks import KEY_HEADER, Local, Remote
+from rightseat.middleware.guardrails.judge import MOST, Judge
+from rightseat.middleware.guardrails.rules import sentence
+from rightseat.middleware.guardrails.verdict import Failing, Verdict
+from rightseat.middleware.model_info import Source
+from rightseat.middleware.quota import Quota, Quotas
+from rightseat.types.chunks import Finish, Fragment, Used
+from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.turn import Topics, Turn
 from tests.guardrails.asking import failed, place, run, text
 from tests.kit.house import Lines, says, serving
 from tests.kit.patience import STUCK

@@ -6,8 +6,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.engine import Assistant
-from rightseat.events import (
+from rightseat.engine.loop import Assistant
+from rightseat.middleware.guardrails import Guard, Guards, Lists, Patterns, Untrusted, Words
+from rightseat.middleware.guardrails.asking import REMOVED
+from rightseat.middleware.guardrails.layer import guardrails
+from rightseat.middleware.guardrails.rules import sentence
+from rightseat.stores.memory import Memory
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Text
+from rightseat.types.events import (
     CallResult,
     Event,
     Nested,
@@ -18,15 +24,9 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Text
-from rightseat.layers.guardrails import Guard, Guards, Lists, Patterns, Untrusted, Words
-from rightseat.layers.guardrails.asking import REMOVED
-from rightseat.layers.guardrails.layer import guardrails
-from rightseat.layers.guardrails.rules import sentence
-from rightseat.messages import Call, Message, said
-from rightseat.prompt import Prompt, Raw, ToolSpec
-from rightseat.stores.memory import Memory
-from rightseat.turn import Answer, Topics, Turn
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt, Raw, ToolSpec
+from rightseat.types.turn import Answer, Topics, Turn
 from tests.guardrails.asking import failed, place, run, text
 from tests.kit.house import Lines, calls, says
 

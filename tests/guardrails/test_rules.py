@@ -5,11 +5,11 @@ import time
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.layers.guardrails.patterns import Patterns, anchored
-from rightseat.layers.guardrails.personal import KINDS, SHAPES
-from rightseat.layers.guardrails.redact import Personal
-from rightseat.layers.guardrails.rules import WHY, Lists, sentence
-from rightseat.layers.guardrails.words import Words
+from rightseat.middleware.guardrails.patterns import Patterns, anchored
+from rightseat.middleware.guardrails.personal import KINDS, SHAPES
+from rightseat.middleware.guardrails.redact import Personal
+from rightseat.middleware.guardrails.rules import WHY, Lists, sentence
+from rightseat.middleware.guardrails.words import Words
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ import pytest
 
 from rightseat.config import load
 from rightseat.errors import ConfigError
-from rightseat.layers.fallback import Member
-from rightseat.layers.guardrails.checks import Local, Remote
-from rightseat.layers.guardrails.judge import Judge
-from rightseat.layers.guardrails.personal import KINDS
-from rightseat.layers.guardrails.rules import Guard
-from rightseat.layers.source import Source
-from rightseat.registry.build import runtime
-from rightseat.registry.guardrails import guards
-from rightseat.turn import Turn
+from rightseat.middleware.fallback import Member
+from rightseat.middleware.guardrails.checks import Local, Remote
+from rightseat.middleware.guardrails.judge import Judge
+from rightseat.middleware.guardrails.personal import KINDS
+from rightseat.middleware.guardrails.rules import Guard
+from rightseat.middleware.model_info import Source
+from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import runtime
+from rightseat.wiring.guardrails import guards
 from tests.guardrails.asking import failed, run, text
 from tests.kit.house import Lines
 

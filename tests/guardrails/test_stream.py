@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.layers.guardrails.fold import symbols
-from rightseat.layers.guardrails.patterns import Patterns
-from rightseat.layers.guardrails.personal import KINDS
-from rightseat.layers.guardrails.redact import Personal
-from rightseat.layers.guardrails.rules import Lists
-from rightseat.layers.guardrails.screen import Piece, Screen
-from rightseat.layers.guardrails.words import MAX_GAP, Found, Words
+from rightseat.middleware.guardrails.fold import symbols
+from rightseat.middleware.guardrails.patterns import Patterns
+from rightseat.middleware.guardrails.personal import KINDS
+from rightseat.middleware.guardrails.redact import Personal
+from rightseat.middleware.guardrails.rules import Lists
+from rightseat.middleware.guardrails.screen import Piece, Screen
+from rightseat.middleware.guardrails.words import MAX_GAP, Found, Words
 from tests.kit.rounds import rounds
 
 DENIED = ("bad word", "abba", "ab", "赌博", "Straße", "café", "a1-b2", "ba ba")

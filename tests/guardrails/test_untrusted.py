@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from rightseat import Result, Runtime, tool
-from rightseat.delegate import responder_tool
-from rightseat.events import Event, Interrupt, RunFinished
-from rightseat.layers.guardrails import Guard, Guards, Untrusted
-from rightseat.layers.guardrails.marking import NOTE, Marked
-from rightseat.messages import Call, Message, said
+from rightseat.middleware.guardrails import Guard, Guards, Untrusted
+from rightseat.middleware.guardrails.marking import NOTE, Marked
 from rightseat.plugins.http.gate import Gate
-from rightseat.prompt import Prompt
-from rightseat.tools import Tool, ToolContext
-from rightseat.turn import Caution, Turn
+from rightseat.tools.delegate import responder_tool
+from rightseat.types.events import Event, Interrupt, RunFinished
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt
+from rightseat.types.tools import Tool, ToolContext
+from rightseat.types.turn import Caution, Turn
 from tests.guardrails.asking import place, run, text
 from tests.kit.house import Lines, calls, says
 from tests.plugins.http.plugged import operation, plugin, tools

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rightseat.cli.progress import downloading
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import WeightsError
+from rightseat.server.progress import downloading
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "cache"

@@ -8,15 +8,15 @@ from typing import Any
 
 import uvicorn
 
-from rightseat.app import App
-from rightseat.auth import Authenticator
-from rightseat.cli.protocol import Protocol
 from rightseat.config import ServerSettings
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
-from rightseat.library import Runtime
-from rightseat.prompt import Prompt
-from rightseat.registry import every
-from rightseat.streams import closing
+from rightseat.http.auth import Authenticator
+from rightseat.server.app import App
+from rightseat.server.uvicorn_protocol import Protocol
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from rightseat.wiring import every
+from rightseat.wiring.library import Runtime
 from tests.ground.waiting import until
 
 Script = Iterable[Fragment] | Callable[[Prompt], AsyncIterator[Fragment]]

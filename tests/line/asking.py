@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from rightseat import Runtime, Turn, said
-from rightseat.events import CallResult, Event
+from rightseat.types.events import CallResult, Event
 
 
 async def run(runtime: Runtime, **turn: Any) -> list[Event]:

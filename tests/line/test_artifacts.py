@@ -4,10 +4,10 @@ import base64
 
 import pytest
 
-from rightseat.artifacts import ANYONE, fetched, presented
-from rightseat.events import Artifact, Event, TextDelta
+from rightseat.engine.artifacts import ANYONE, fetched, presented
 from rightseat.stores.memory import Memory
-from rightseat.turn import Turn
+from rightseat.types.events import Artifact, Event, TextDelta
+from rightseat.types.turn import Turn
 
 TEXT = Turn(messages=(), shows_artifacts=False, base="https://seat.example")
 DRAWS = Turn(messages=(), base="https://seat.example")

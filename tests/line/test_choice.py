@@ -3,11 +3,11 @@
 import pytest
 
 from rightseat import Assistant, Message, Runtime, said, tool
-from rightseat.abilities import Abilities, Seat
-from rightseat.events import Custom, Event, Interrupt, RunFailed, RunFinished, TextDelta
-from rightseat.messages import Image
-from rightseat.prompt import ToolSpec
-from rightseat.turn import Answer
+from rightseat.types.capabilities import Abilities, Seat
+from rightseat.types.events import Custom, Event, Interrupt, RunFailed, RunFinished, TextDelta
+from rightseat.types.messages import Image
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Answer
 from tests.kit.house import Lines, calls, says
 from tests.line.asking import run
 

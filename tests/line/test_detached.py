@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rightseat import Owner, Runtime, Turn, said
-from rightseat.detached import Detached, Rules
 from rightseat.errors import Conflict, StoreFailed
-from rightseat.events import RunFailed, RunFinished, RunStarted, TextDelta, TextEnd
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.journal import Journal, Numbered, Posted
-from rightseat.prompt import Model, Prompt
+from rightseat.runtime.threads import Detached, Rules
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
-from rightseat.streams import closing
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta, TextEnd
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
+from rightseat.types.threads import Journal, Numbered, Posted
 from tests.contract.stores.members import MEMBERS, Keeper
 from tests.ground.waiting import until
 from tests.kit.house import Lines, says

@@ -5,11 +5,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.agent import Agent, Recalled
-from rightseat.directory import wrapped
-from rightseat.engine import Assistant, Engine
+from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
-from rightseat.events import (
+from rightseat.middleware.match_results import echo
+from rightseat.middleware.text_questions import in_words, words
+from rightseat.models.scripted import Scripted, load
+from rightseat.runtime.directory import wrapped
+from rightseat.runtime.runtime import Runtime
+from rightseat.stores.memory import Memory
+from rightseat.types.agents import Agent, Recalled
+from rightseat.types.events import (
     CallResult,
     Event,
     Interrupt,
@@ -22,15 +27,10 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.layers.echo import echo
-from rightseat.layers.words import in_words, words
-from rightseat.messages import said
-from rightseat.models.scripted import Scripted, load
-from rightseat.runtime import Runtime
-from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Owner, Turn
 from tests.kit.chunks import dump
 from tests.kit.patience import STUCK
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Message, Pause, Runtime, fragments, said, tool
-from rightseat.events import (
+from rightseat import Assistant, Message, Pause, Runtime, said, tool
+from rightseat.types import chunks as fragments
+from rightseat.types.chunks import Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallStart,
@@ -26,11 +28,10 @@ from rightseat.events import (
     TextStart,
     Usage,
 )
-from rightseat.fragments import Finish, Fragment, Reasoning, Refusal, Text, Used
-from rightseat.messages import Call
-from rightseat.prompt import Prompt, ToolChoice, ToolSpec
-from rightseat.streams import closing
-from rightseat.turn import Context, Turn
+from rightseat.types.messages import Call
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.turn import Context, Turn
 from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 
@@ -290,7 +291,7 @@ async def test_an_unknown_assistant_names_those_that_exist() -> None:
 
 
 async def test_a_runs_deadline_ends_it_with_an_event() -> None:
-    from rightseat.runtime import Limits
+    from rightseat.runtime.runtime import Limits
 
     async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
         yield Reasoning("hm")

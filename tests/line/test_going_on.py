@@ -17,9 +17,10 @@ from rightseat import (
     said,
     tool,
 )
-from rightseat.delegate import responder_tool
-from rightseat.engine import Engine
-from rightseat.events import (
+from rightseat.engine.loop import Engine
+from rightseat.stores.memory import Memory
+from rightseat.tools.delegate import responder_tool
+from rightseat.types.events import (
     CallStart,
     Event,
     Interrupt,
@@ -27,10 +28,9 @@ from rightseat.events import (
     RunFinished,
     TextDelta,
 )
-from rightseat.messages import Call
-from rightseat.prompt import ToolChoice, ToolSpec
-from rightseat.stores.memory import Memory
-from rightseat.turn import Answer
+from rightseat.types.messages import Call
+from rightseat.types.model import ToolChoice, ToolSpec
+from rightseat.types.turn import Answer
 from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 

@@ -10,17 +10,17 @@ import pytest
 
 from rightseat import Runtime, ToolContext, tool
 from rightseat.errors import Forbidden
-from rightseat.events import CallResult, Event, RunFinished, TextDelta
-from rightseat.incident import Incident, working_on
-from rightseat.layers.hooks import Answered, Asked, Given, Hooks
-from rightseat.messages import said
-from rightseat.streams import closing
-from rightseat.turn import Forwarded, Turn
+from rightseat.middleware.hooks import Answered, Asked, Given, Hooks
+from rightseat.runtime.incidents import Incident, working_on
+from rightseat.types.events import CallResult, Event, RunFinished, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Forwarded, Turn
 from tests.faults.faces import FACES, Face
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
 
-LOGGER = "rightseat.layers.hooks"
+LOGGER = "rightseat.middleware.hooks"
 
 
 def turn(text: str = "hi", **more: Any) -> Turn:

@@ -10,14 +10,14 @@ import pytest
 from rightseat import Runtime, tool
 from rightseat.cli.log import Console, JsonLines
 from rightseat.errors import Incomplete, UpstreamDenied, kind_of
-from rightseat.events import Event, RunFailed, RunStarted, StepEnd, StepStart
-from rightseat.fragments import Fragment
-from rightseat.incident import Incident
-from rightseat.layers.hooks import Hooks
-from rightseat.messages import said
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.middleware.hooks import Hooks
+from rightseat.runtime.incidents import Incident
+from rightseat.types.chunks import Fragment
+from rightseat.types.events import Event, RunFailed, RunStarted, StepEnd, StepStart
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
 from tests.faults.faces import AGUI, STREAMED
 from tests.kit.house import Lines, calls, house, says
 
@@ -135,7 +135,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Written]:
 @pytest.mark.parametrize("lines", [False], indirect=True)
 async def test_one_structured_line_without_words(lines: Written) -> None:
     await run(Runtime(model=Lines(failing)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime"]
+    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runtime"]
     assert (line["level"], line["code"], line["status"], line["fault"]) == (
         "warning",
         "upstream_denied",
@@ -152,7 +152,7 @@ async def test_one_structured_line_without_words(lines: Written) -> None:
 @pytest.mark.parametrize("lines", [False, True], indirect=True)
 async def test_other_codes_words_are_logged_outside_production_only(lines: Written) -> None:
     await run(Runtime(model=Lines(broken)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime"]
+    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runtime"]
     assert line["level"] == "error"
     assert "ValueError" in line["error"]
     assert "in broken" in line["error"]
@@ -176,7 +176,7 @@ async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:
         outcome = await AGUI(server.url, PROMPT, headers={"X-Request-Id": "req-1"})
     assert outcome.finished
     names = {line["logger"] for line in lines.json}
-    assert {"rightseat.x", "rightseat.calls", "rightseat.access"} <= names
+    assert {"rightseat.x", "rightseat.engine.tool_calls", "rightseat.access"} <= names
     assert {(line["request_id"], line["thread"], line["run"]) for line in lines.json} == {
         ("req-1", "t1", "r1")
     }

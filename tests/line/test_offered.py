@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from rightseat import Owner, Runtime, Turn, said
-from rightseat.agui.kept import Script, play
-from rightseat.detached import Detached
-from rightseat.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
-from rightseat.journal import Entry, Numbered
-from rightseat.pump import Message, Pace, pump
+from rightseat.http.agui.kept import Script, play
+from rightseat.http.reply import Message, Pace, pump
+from rightseat.runtime.threads import Detached
 from rightseat.stores.memory import Memory
-from rightseat.streams import Offered, closing
+from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
+from rightseat.types.streams import Offered, closing
+from rightseat.types.threads import Entry, Numbered
 from tests.ground.waiting import until
 from tests.line.test_detached import Gate
 

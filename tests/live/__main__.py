@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.errors import ConfigError
 from tests.live.cases import CASES, tried, unknown
 

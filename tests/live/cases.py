@@ -8,15 +8,15 @@ import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rightseat.abilities import abilities_of
-from rightseat.assemble import Assembly
-from rightseat.continuation import Ids
+from rightseat.engine.assembler import Assembly
 from rightseat.errors import RightseatError, UpstreamError
-from rightseat.fragments import CallName, Finish, Fragment, Text, Used
-from rightseat.messages import Image, Message, said
-from rightseat.messages import Text as Words
-from rightseat.prompt import Model, Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.streams import closing
+from rightseat.types.capabilities import abilities_of
+from rightseat.types.chunks import CallName, Finish, Fragment, Text, Used
+from rightseat.types.messages import Image, Message, said
+from rightseat.types.messages import Text as Words
+from rightseat.types.model import Model, Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.stores import Ids
+from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
 
 Case = Callable[[Model], Awaitable[None]]

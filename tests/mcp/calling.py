@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rightseat.events import Event
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Turn
 from tests.kit.house import serving
 from tests.mcp import serving as program
 

@@ -10,8 +10,8 @@ from rightseat import config as configuration
 from rightseat.config import Config
 from rightseat.errors import ConfigError
 from rightseat.mcp.source import Servers
-from rightseat.registry import runtime
-from rightseat.registry.mcp import servers_of
+from rightseat.wiring import runtime
+from rightseat.wiring.mcp import servers_of
 from tests.mcp.calling import PROGRAM, last
 
 Load = Callable[[str], Config]

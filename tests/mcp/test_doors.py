@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.mcp.source import Servers
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says

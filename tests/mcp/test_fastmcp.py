@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.events import Custom
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
-from rightseat.tools import Pause, Result
+from rightseat.types.events import Custom
+from rightseat.types.tools import Pause, Result
 from tests.doors.mcp.placed import placed
 from tests.kit.patience import STUCK
 from tests.mcp.calling import last, offered, seen, started

@@ -15,7 +15,7 @@ from rightseat.mcp.outcome import outcome
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
 from rightseat.mcp.tool import fitted, tool_of, usable
-from rightseat.tools import Result
+from rightseat.types.tools import Result
 from tests.ground.waiting import until
 from tests.kit.house import serving
 from tests.kit.patience import STUCK

@@ -11,8 +11,8 @@ from rightseat.mcp import link as linking
 from rightseat.mcp.link import Link
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Servers
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, ToolContext
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, ToolContext
 from tests.ground.waiting import until
 from tests.kit.house import serving
 from tests.kit.patience import STUCK

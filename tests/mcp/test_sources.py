@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 import pytest
 from msgspec.structs import replace
 
+from rightseat.engine.toolsets import Sources
 from rightseat.mcp.tool import named
-from rightseat.messages import Message
-from rightseat.sources import Sources
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.types.messages import Message
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 
 TURN = Turn(messages=())
 

@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from rightseat.events import Artifact, Custom
 from rightseat.mcp.source import Servers
-from rightseat.tools import Pause, Result
+from rightseat.types.events import Artifact, Custom
+from rightseat.types.tools import Pause, Result
 from tests.ground.waiting import until
 from tests.mcp import serving as program
 from tests.mcp.calling import TURN, last, near, offered, seen, started, things

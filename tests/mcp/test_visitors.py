@@ -7,12 +7,12 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
 from rightseat.mcp import visitors as visiting
 from rightseat.mcp.visitors import Visitors
-from rightseat.tools import Tool
-from rightseat.turn import Forwarded, Owner, Turn
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Forwarded, Owner, Turn
 from tests.doors.copilotkit.client import DOCUMENT, body, data, text
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says

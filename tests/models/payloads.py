@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rightseat.fragments import Fragment
 from rightseat.models.openai.answer import Answer
+from rightseat.types.chunks import Fragment
 from tests.kit.chunks import chunk, dump
 
 

@@ -1,13 +1,13 @@
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config
 from rightseat.errors import ConfigError, Misused
-from rightseat.events import RunFailed
-from rightseat.messages import Image, Message
 from rightseat.models.empty import model
-from rightseat.prompt import Prompt, ToolChoice, ToolSpec
-from rightseat.turn import Turn
+from rightseat.types.events import RunFailed
+from rightseat.types.messages import Image, Message
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
+from rightseat.types.turn import Turn
 from tests.line.asking import run
 
 

@@ -8,7 +8,7 @@ from rightseat.models.openai import OpenAI, model
 from rightseat.models.openai.emulated import Emulated
 from rightseat.models.openai.request import Dialect, body
 from rightseat.models.openai.vendor import Vendor
-from rightseat.prompt import Prompt, Settings, ToolSpec
+from rightseat.types.model import Prompt, Settings, ToolSpec
 from tests.kit import answers
 from tests.kit.upstream import Upstream
 from tests.models.asking import HELLO, asked

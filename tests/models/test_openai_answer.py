@@ -1,9 +1,9 @@
 import pytest
 
 from rightseat import errors
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
 from rightseat.models.openai.answer import Answer, Reason
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.events import Usage
 from tests.kit.chunks import dump, error, usage_chunk, whole
 from tests.models.payloads import answered, calls, delta
 

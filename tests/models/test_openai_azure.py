@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ConfigError, ContentRefused, UpstreamDenied
-from rightseat.fragments import Finish, Text
 from rightseat.models.openai import OpenAI, model
 from rightseat.models.openai.azure import base_url
-from rightseat.prompt import Prompt, Settings
+from rightseat.types.chunks import Finish, Text
+from rightseat.types.model import Prompt, Settings
 from tests.kit import answers, faults
 from tests.kit.answers import Answer, write_json
 from tests.kit.chunks import chunk

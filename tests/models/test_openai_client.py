@@ -4,11 +4,11 @@ import logging
 import pytest
 
 from rightseat.errors import CallerError, ConfigError, Incomplete
-from rightseat.fragments import Finish
-from rightseat.messages import said
 from rightseat.models.openai import OpenAI
-from rightseat.prompt import Prompt, Settings
-from rightseat.streams import closing
+from rightseat.types.chunks import Finish
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Settings
+from rightseat.types.streams import closing
 from tests.kit import answers, breaks, faults
 from tests.kit.answers import SSE, write_json
 from tests.kit.chunks import error

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from rightseat.errors import OutputInvalid, RightseatError, UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallName, Fragment, Text
-from rightseat.messages import Call, Message, said
 from rightseat.models.openai import model as made
 from rightseat.models.openai.emulated import Emulated, Way
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.schema import checker
-from rightseat.streams import closing
+from rightseat.types.chunks import CallName, Fragment, Text
+from rightseat.types.events import Usage
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.schema import checker
+from rightseat.types.streams import closing
 from tests.contract.models.cases import Heard, heard
 from tests.kit import answers
 from tests.kit.answers import Answer, Reply

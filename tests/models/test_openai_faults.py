@@ -6,10 +6,10 @@ from email.utils import formatdate
 import pytest
 
 from rightseat import errors
-from rightseat.fragments import Finish
-from rightseat.messages import said
-from rightseat.prompt import Prompt
-from rightseat.retry import retry_after
+from rightseat.http.retry import retry_after
+from rightseat.types.chunks import Finish
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
 from tests.kit import breaks, catalogue, faults, framing
 from tests.kit.answers import Reply, text, write_json
 from tests.kit.chunks import error, whole

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import Incomplete, UpstreamGarbled
-from rightseat.fragments import Text, joined
 from rightseat.http import Response
+from rightseat.http.sse import Reader
 from rightseat.models.openai.answer import Answer
 from rightseat.models.openai.exchange import Exchange
 from rightseat.models.openai.mould import Mould
 from rightseat.models.openai.watchdog import Watchdog
-from rightseat.sse import Reader
+from rightseat.types.chunks import Text, joined
 
 
 def event(text: str, **more: object) -> bytes:

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.messages import Call, File, Image, Message, Text, said
 from rightseat.models.openai.request import RESERVED, Dialect, body
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import Call, File, Image, Message, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
 PLAIN = Dialect(developer_role=False, completion_tokens=False, strict_tools=False, usage=True)
 VENDOR = Dialect(developer_role=True, completion_tokens=True, strict_tools=True, usage=False)

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
-from rightseat.messages import Call, File, Image, Message, said
-from rightseat.messages import Opaque as Kept
-from rightseat.messages import Text as Words
+from rightseat.http.sse import Reader
 from rightseat.models.openai import model
 from rightseat.models.openai.request import Dialect
 from rightseat.models.openai.responses_answer import ResponsesAnswer
 from rightseat.models.openai.responses_body import PROVIDER, body
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.sse import Reader
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import Call, File, Image, Message, said
+from rightseat.types.messages import Opaque as Kept
+from rightseat.types.messages import Text as Words
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit import faults
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import responses as wire

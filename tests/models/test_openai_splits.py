@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment
+from rightseat.http.sse import Reader
 from rightseat.models.openai.answer import Answer
-from rightseat.sse import Reader
+from rightseat.types.chunks import Fragment
 from tests.kit.chunks import DONE, call_delta, chunk, usage_chunk
 
 Read = tuple[list[Fragment], type[RightseatError] | None]

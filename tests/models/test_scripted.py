@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from rightseat.errors import ConfigError, RightseatError
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Text, Used
-from rightseat.messages import Call, Message, said
 from rightseat.models.scripted import DEMO, Scripted, load, model
-from rightseat.prompt import Model, Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
 
 CALLED = (
     said("user", 'add "it"'),

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.cli.log import Console, JsonLines
 from rightseat.config import AuthSettings, ServerSettings
-from rightseat.door import REQUEST
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.endpoint import REQUEST
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 

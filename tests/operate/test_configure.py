@@ -10,13 +10,13 @@ import pytest
 from msgspec import Struct, structs
 
 from rightseat import Runtime
-from rightseat.app import App, Settings
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, ServerSettings
-from rightseat.door import Door
+from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.limits import DocumentLimits
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.endpoint import Door
+from rightseat.server.app import App, Settings
 from tests.kit.house import Lines
 
 OLD = ServerSettings()

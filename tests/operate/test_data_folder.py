@@ -12,8 +12,8 @@ import pytest
 
 from rightseat.config import Config, StoreSettings
 from rightseat.errors import ConfigError
-from rightseat.registry import data_folder, place
-from rightseat.registry import store as made
+from rightseat.wiring import data_folder, place
+from rightseat.wiring import store as made
 from tests.doors.copilotkit import client as graphql
 from tests.kit.client import Client, Frame
 from tests.kit.faults import endless

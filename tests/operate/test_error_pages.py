@@ -2,10 +2,11 @@
 
 import pytest
 
-from rightseat import Runtime, errors, explained
-from rightseat.auth import Authenticator
+from rightseat import Runtime, errors
 from rightseat.config import AuthSettings
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.server import explained
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
 

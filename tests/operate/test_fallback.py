@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Message, Runtime, errors, said
-from rightseat.abilities import Abilities
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
-from rightseat.events import RunFailed, Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.fallback import Fallback, Member
-from rightseat.layers.quota import Quota, Quotas
-from rightseat.layers.shares import Share, Shared
-from rightseat.layers.source import Source
-from rightseat.messages import Call, Image
-from rightseat.prompt import Model, Prompt, Settings, ToolSpec
-from rightseat.streams import closing
+from rightseat.middleware.fallback import Fallback, Member
+from rightseat.middleware.model_info import Source
+from rightseat.middleware.quota import Quota, Quotas
+from rightseat.middleware.rate_limit import Share, Shared
+from rightseat.types.capabilities import Abilities
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import RunFailed, Usage
+from rightseat.types.messages import Call, Image
+from rightseat.types.model import Model, Prompt, Settings, ToolSpec
+from rightseat.types.streams import closing
 from tests.kit.house import Lines, says
 from tests.line.asking import run
 

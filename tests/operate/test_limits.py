@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Owner, Runtime, Turn, said
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, load
-from rightseat.delegate import responder_tool
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError, UpstreamRefused
-from rightseat.events import Event, RunFailed, RunFinished, TextDelta, Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.quota import DAY, Ledger, Quota, Quotas
-from rightseat.layers.source import Source
-from rightseat.prompt import Prompt
-from rightseat.registry import runtime
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.middleware.model_info import Source
+from rightseat.middleware.quota import DAY, Ledger, Quota, Quotas
 from rightseat.stores.sqlite import SQLite
-from rightseat.streams import closing
+from rightseat.tools.delegate import responder_tool
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usage
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from rightseat.wiring import runtime
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 

@@ -10,17 +10,17 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rightseat import Runtime, Turn, said, tool
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, ServerSettings, load
+from rightseat.config.secret import Secret
 from rightseat.errors import UpstreamBusy
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.metrics import BOUNDS, MOST, Counter, Histogram, Meters
-from rightseat.prompt import Prompt, ToolSpec
-from rightseat.registry import runtime
-from rightseat.runtime import Limits
-from rightseat.secret import Secret
-from rightseat.streams import closing
+from rightseat.http.auth import Authenticator
+from rightseat.runtime.metrics import BOUNDS, MOST, Counter, Histogram, Meters
+from rightseat.runtime.runtime import Limits
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Prompt, ToolSpec
+from rightseat.types.streams import closing
+from rightseat.wiring import runtime
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -211,7 +211,7 @@ async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -
 
 def test_starting_loads_neither_prometheus_nor_opentelemetry() -> None:
     code = (
-        "import sys, rightseat.app, rightseat.registry.build\n"
+        "import sys, rightseat.server.app, rightseat.wiring.from_config\n"
         "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry'))])"
     )
     done = subprocess.run(

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.cli import card
 from rightseat.config import AuthSettings, Config, ServerSettings
 from rightseat.errors import ConfigError
-from rightseat.proxy import Proxies, Seen
-from rightseat.registry import Choice, every
+from rightseat.http.auth import Authenticator
+from rightseat.http.proxy import Proxies, Seen
+from rightseat.wiring import Choice, every
 from tests.kit.client import Client, Head, request
 from tests.kit.house import Lines, house, says
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.fragments import Finish, Fragment
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import Finish, Fragment
+from rightseat.types.model import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
 

@@ -15,13 +15,13 @@ from opentelemetry.trace import StatusCode
 
 from rightseat import Runtime, ToolContext, Turn, said, tool
 from rightseat.errors import UpstreamBusy
-from rightseat.events import Event, StepEnd, StepStart, TextDelta, Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
-from rightseat.layers.source import Source
-from rightseat.layers.tracing import RUN, Tracing
-from rightseat.prompt import Prompt, Settings
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool
+from rightseat.middleware.model_info import Source
+from rightseat.middleware.tracing import RUN, Tracing
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Event, StepEnd, StepStart, TextDelta, Usage
+from rightseat.types.model import Prompt, Settings
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -267,7 +267,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from rightseat import Turn, said
 from rightseat.config import Config
-from rightseat.registry import runtime
+from rightseat.wiring import runtime
 
 memory = InMemorySpanExporter()
 made = runtime(Config(model="scripted:demo"), env={})

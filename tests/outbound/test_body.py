@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from rightseat.errors import AddressRefused, RightseatError, UpstreamGarbled, UpstreamTooLarge
-from rightseat.outbound import Outbound, Rules
+from rightseat.http.fetch import Outbound, Rules
 from tests.outbound.served import Served, answer, redirect
 
 pytestmark = pytest.mark.io

@@ -21,9 +21,9 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
-from rightseat.outbound import Outbound, Rules
-from rightseat.outbound.exchange import Line
-from rightseat.outbound.target import Target, target
+from rightseat.http.fetch import Outbound, Rules
+from rightseat.http.fetch.exchange import Line
+from rightseat.http.fetch.target import Target, target
 from tests.kit.patience import STUCK
 from tests.kit.sinks import Sink
 from tests.outbound.served import Served, answer, redirect
@@ -328,5 +328,5 @@ async def test_a_certificate_that_nobody_signed_is_refused(unsigned: ssl.SSLCont
 
 
 def test_importing_it_does_not_import_aiohttp() -> None:
-    code = "import rightseat.outbound, sys; sys.exit('aiohttp' in sys.modules or 'yarl' in sys.modules)"
+    code = "import rightseat.http.fetch, sys; sys.exit('aiohttp' in sys.modules or 'yarl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

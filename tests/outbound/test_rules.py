@@ -5,8 +5,8 @@ import ipaddress
 import pytest
 
 from rightseat.errors import AddressRefused, ConfigError
-from rightseat.outbound.rules import Rules, public
-from rightseat.outbound.target import joined, target
+from rightseat.http.fetch.rules import Rules, public
+from rightseat.http.fetch.target import joined, target
 
 NOT_PUBLIC = [
     "0.0.0.0",

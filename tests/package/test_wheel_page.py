@@ -23,15 +23,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    page = (ROOT / "src" / "rightseat" / "playground" / "page").iterdir()
-    assert {f"rightseat/playground/page/{path.name}" for path in page} <= names
+    page = (ROOT / "src" / "rightseat" / "server" / "playground" / "page").iterdir()
+    assert {f"rightseat/server/playground/page/{path.name}" for path in page} <= names
     assert {f"rightseat/{name}" for name in assets.FILES} <= names
     own = (ROOT / "src" / "rightseat" / "doors" / "copilotkit" / "graphiql").iterdir()
     assert {f"rightseat/doors/copilotkit/graphiql/{path.name}" for path in own} <= names
 
 
 def forget(home: Path) -> None:
-    [vendor] = home.glob("lib/*/site-packages/rightseat/playground/vendor")
+    [vendor] = home.glob("lib/*/site-packages/rightseat/server/playground/vendor")
     shutil.rmtree(vendor)
 
 

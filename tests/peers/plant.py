@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from rightseat.delegate import responder_tool
-from rightseat.events import (
+from rightseat.tools.delegate import responder_tool
+from rightseat.tools.function import tool
+from rightseat.types.events import (
     Event,
     RunFinished,
     StateSnapshot,
@@ -15,9 +16,8 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.function import tool
-from rightseat.tools import Ask, Pause, Result, ToolContext
-from rightseat.turn import Turn
+from rightseat.types.tools import Ask, Pause, Result, ToolContext
+from rightseat.types.turn import Turn
 
 LEDGER = Path("ledger")
 TWINS = asyncio.Barrier(2)

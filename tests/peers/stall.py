@@ -4,7 +4,8 @@ them. Imported by the server under test, from its own folder."""
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.events import (
+from rightseat.tools.function import tool
+from rightseat.types.events import (
     Artifact,
     Citations,
     Event,
@@ -14,8 +15,7 @@ from rightseat.events import (
     StepStart,
     Suggestions,
 )
-from rightseat.function import tool
-from rightseat.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
 
 @tool

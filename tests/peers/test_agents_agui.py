@@ -9,9 +9,9 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.agents.agui import agui
-from rightseat.prompt import ToolSpec
 from rightseat.stores.memory import Memory
-from rightseat.turn import Answer
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Answer
 from tests.contract.agents.talk import Talk
 from tests.peers.served import served
 

@@ -10,10 +10,10 @@ import pytest_asyncio
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents.copilotkit import copilotkit
 from rightseat.agents.copilotkit.source import Endpoint
-from rightseat.prompt import ToolSpec
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.turn import Owner, Turn
+from rightseat.types.model import ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.turn import Owner, Turn
 from tests.contract.agents.talk import Talk
 from tests.peers.served import served
 

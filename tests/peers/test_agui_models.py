@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.events import (
+from rightseat.types.events import (
     Artifact,
     Citations,
     Custom,
@@ -31,8 +31,8 @@ from rightseat.events import (
     TextStart,
     Usage,
 )
-from rightseat.registry import model as named
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
+from rightseat.wiring import model as named
 from tests.doors.copilotkit.agui import EMPTY, asked, given
 from tests.kit.client import Client
 from tests.kit.house import House, house

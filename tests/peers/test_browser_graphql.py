@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, ServerSettings
+from rightseat.config.secret import Secret
 from rightseat.doors.copilotkit import browser
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.pages import Files
-from rightseat.prompt import Prompt
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.static import Files
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.model import Prompt
 from tests.kit.house import house
 from tests.peers.browser import Chromium, Tab
 from tests.peers.need import require_assets

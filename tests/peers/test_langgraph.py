@@ -20,9 +20,10 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.agents.langgraph import langgraph
-from rightseat.app import App
 from rightseat.config import ServerSettings
-from rightseat.events import (
+from rightseat.server.app import App
+from rightseat.stores.memory import Memory
+from rightseat.types.events import (
     Event,
     Interrupt,
     ReasoningDelta,
@@ -30,11 +31,10 @@ from rightseat.events import (
     StateDelta,
     TextDelta,
 )
-from rightseat.messages import said
-from rightseat.registry import every
-from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.turn import Answer, Context, Owner, Turn
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Context, Owner, Turn
+from rightseat.wiring import every
 from tests.contract.agents.talk import Seen, Talk
 from tests.contract.agents.verifier import verify
 from tests.ground.waiting import until

@@ -11,7 +11,9 @@ import pytest
 
 from rightseat import Prompt, Runtime, tool
 from rightseat.doors.openbb import write
-from rightseat.events import (
+from rightseat.http.fetch import Outbound, Rules
+from rightseat.types.chunks import Fragment
+from rightseat.types.events import (
     Artifact,
     CallArgs,
     CallEnd,
@@ -30,9 +32,7 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.fragments import Fragment
-from rightseat.outbound import Outbound, Rules
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 from tests.doors.openbb.client import LISTED, ROWS, SEARCH, WIDGETS, Answer, Chat, item, post
 from tests.kit.house import Lines, calls, house, says
 from tests.peers.need import require

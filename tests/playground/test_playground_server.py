@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, load
-from rightseat.outbound.watching import sent, watching
-from rightseat.playground import about, files, setup
-from rightseat.registry import runtime as made
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.fetch.watching import sent, watching
+from rightseat.server.playground import about, files, setup
+from rightseat.wiring import runtime as made
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat import Runtime, registry
-from rightseat.app import App
-from rightseat.auth import Authenticator
+from rightseat import Runtime
+from rightseat import wiring as registry
 from rightseat.config import AuthSettings, ServerSettings
-from rightseat.door import Door
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.endpoint import Door
 from rightseat.models.scripted import Scripted, load
-from rightseat.prompt import Model
-from rightseat.secret import Secret
+from rightseat.server.app import App
+from rightseat.types.model import Model
 from tests.security.conftest import ALICE, BOB
 
 SCRIPT = json.dumps({"turns": [{"when": {}, "say": "w0 w1 w2"}]})

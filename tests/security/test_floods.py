@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rightseat.guard import Guard
+from rightseat.http.security import Guard
 from tests.faults.faces import Peak
 from tests.kit.client import Client
 from tests.security import inside

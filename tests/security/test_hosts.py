@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.guard import Guard
+from rightseat.http.security import Guard
 from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, Stage

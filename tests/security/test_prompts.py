@@ -11,11 +11,11 @@ import pytest
 from rightseat import Runtime, errors, tool
 from rightseat.cli.log import Console, JsonLines
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text
-from rightseat.incident import Incident
-from rightseat.layers.hooks import Asked, Hooks
-from rightseat.prompt import Prompt
-from rightseat.registry import model
+from rightseat.middleware.hooks import Asked, Hooks
+from rightseat.runtime.incidents import Incident
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.model import Prompt
+from rightseat.wiring import model
 from tests.faults.faces import FACES, Face
 from tests.kit.answers import write_json
 from tests.kit.chunks import error

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.app import App, Table
-from rightseat.auth import LOCAL, Authenticator
-from rightseat.door import Door, Request, Route, whole
-from rightseat.pump import Reply
+from rightseat.http.auth import LOCAL, Authenticator
+from rightseat.http.endpoint import Door, Request, Route, whole
+from rightseat.http.reply import Reply
+from rightseat.server.app import App, Table
 from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
 from tests.faults.faces import FACES
 from tests.kit.answers import Reply, write_json
 from tests.kit.catalogue import FAULTS, STATUSES

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.formats.format import Ask
 from rightseat.models.llamacpp.formats.signatures import Signatures
 from rightseat.models.llamacpp.template import chatml, load
-from rightseat.prompt import Prompt, ToolSpec
-from rightseat.schema import checker
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, ToolSpec
+from rightseat.types.schema import checker
 from train import leakage, questions
 from train.draw import Draw
 from train.example import Example, call, exchange

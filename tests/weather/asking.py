@@ -10,7 +10,7 @@ from pathlib import Path
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.process import Launch
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import PLACE, install

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from rightseat.config.loading import load
 from rightseat.errors import ConfigError
-from rightseat.loading import load
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z\-]{1,200}")
 

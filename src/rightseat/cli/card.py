@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from rightseat import __version__
 from rightseat.config import Config
-from rightseat.door import Door
-from rightseat.registry import Choice, place
+from rightseat.http.endpoint import Door
+from rightseat.wiring import Choice, place
 
 if TYPE_CHECKING:
     from rightseat.plugins.shelf import Shelf

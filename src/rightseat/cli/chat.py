@@ -13,18 +13,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.cli import complain, log
 from rightseat.cli.embedded import prepared
-from rightseat.cli.progress import waiting
 from rightseat.cli.screen import Screen
 from rightseat.config import load
 from rightseat.errors import NotFound
-from rightseat.events import Interrupt, RunFailed
-from rightseat.messages import File, Message, said
-from rightseat.runtime import Runtime, new_id
-from rightseat.streams import closing
-from rightseat.turn import Answer, Turn
+from rightseat.runtime.runtime import Runtime, new_id
+from rightseat.server.progress import waiting
+from rightseat.types.events import Interrupt, RunFailed
+from rightseat.types.messages import File, Message, said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Turn
 
 Read = Callable[[str], str]
 
@@ -43,7 +43,9 @@ def chat(
     attached = tuple(map(attachment, files))
     config = prepared(load(path, model=model, flags=flags, plugins=plugins))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
-    logging.getLogger("rightseat.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    logging.getLogger("rightseat.runtime.runtime").setLevel(
+        logging.CRITICAL
+    )  # the failure is shown as an answer
     runtime = registry.runtime(config)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)

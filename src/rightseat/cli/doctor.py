@@ -11,16 +11,17 @@ from pathlib import Path
 
 import typer
 
-from rightseat import registry
-from rightseat.cli import listen, log
+from rightseat import wiring as registry
+from rightseat.cli import log
 from rightseat.config import Config
+from rightseat.config.secret import Secret, is_reference, resolve
 from rightseat.doctor import browser, doors, local, server, setup, store, upstream
 from rightseat.doctor import openbb as agents
 from rightseat.doctor.client import Client, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
-from rightseat.secret import Secret, is_reference, resolve
-from rightseat.streams import closing
+from rightseat.server import listen
+from rightseat.types.streams import closing
 
 
 def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:

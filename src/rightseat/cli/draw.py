@@ -10,13 +10,13 @@ import typer
 from rightseat.cli.plugins import prepare
 from rightseat.config import load
 from rightseat.errors import ConfigError
-from rightseat.nearest import meant
 from rightseat.plugins.flows.draw import mermaid
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.svg import svg
 from rightseat.plugins.load import read, read_all
 from rightseat.plugins.plugin import Plugin
-from rightseat.registry.plugins import folders
+from rightseat.types.nearest import meant
+from rightseat.wiring.plugins import folders
 
 
 def draw(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rightseat.cli.progress import downloading
 from rightseat.config import Config
 from rightseat.errors import ConfigError
-from rightseat.registry import embedded
+from rightseat.server.progress import downloading
+from rightseat.wiring import embedded
 
 if TYPE_CHECKING:
     from rightseat.models.llamacpp.weights import Weights

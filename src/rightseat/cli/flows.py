@@ -11,17 +11,17 @@ from typing import Any
 
 import typer
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.cli import log
 from rightseat.cli.chat import Talk
 from rightseat.cli.draw import found, plugins_of
 from rightseat.cli.embedded import prepared
 from rightseat.cli.plugins import plain, prepare
-from rightseat.cli.progress import waiting
 from rightseat.cli.screen import Screen
 from rightseat.config import load
 from rightseat.errors import ConfigError
-from rightseat.events import Custom, Event, Suggestions
+from rightseat.server.progress import waiting
+from rightseat.types.events import Custom, Event, Suggestions
 
 FIRST_WORDS = 100
 
@@ -51,7 +51,9 @@ def run(
     prepare()
     config = prepared(load(path, model=model, flags=flags, plugins=plugins))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
-    logging.getLogger("rightseat.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    logging.getLogger("rightseat.runtime.runtime").setLevel(
+        logging.CRITICAL
+    )  # the failure is shown as an answer
     runtime = registry.runtime(config)
     shelf = runtime.plugins
     if shelf is None:

@@ -15,9 +15,9 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from rightseat.door import REQUEST
-from rightseat.incident import working_on
-from rightseat.secret import mask
+from rightseat.config.secret import mask
+from rightseat.http.endpoint import REQUEST
+from rightseat.runtime.incidents import working_on
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -8,7 +8,7 @@ from rightseat.cli.embedded import pull as fetched
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN, Weights
-from rightseat.nearest import meant
+from rightseat.types.nearest import meant
 
 WHERE = {"cache": "downloaded", "wheel": "installed", "missing": "not here: rightseat models pull"}
 

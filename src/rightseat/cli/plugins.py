@@ -10,12 +10,12 @@ from pathlib import Path
 
 import typer
 
+from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
 from rightseat.plugins import new as skeleton
 from rightseat.plugins.load import read, read_all
 from rightseat.plugins.plugin import Auth, Plugin
 from rightseat.plugins.problem import Gravity, Problem
-from rightseat.secret import Secret, is_reference
 
 COLOURS: dict[Gravity, str] = {
     "error": typer.colors.RED,
@@ -100,7 +100,7 @@ def show_all(directories: Sequence[Path], path: Path | None) -> None:
     else:
         # All that a server is made of: a check is done sooner without it.
         from rightseat.config import load
-        from rightseat.registry.plugins import folders
+        from rightseat.wiring.plugins import folders
 
         plugins = [read(folder) for folder in folders(load(path, plugins=directories))]
     for plugin in plugins:

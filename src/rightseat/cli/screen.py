@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TextIO
 
-from rightseat.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, TextDelta, TextEnd
+from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, TextDelta, TextEnd
 
 WIDTH = 100
 # A model's or a tool's text must not steer the terminal: no escape codes, only line breaks and tabs.

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rightseat import registry
-from rightseat.cli import card, embedded, listen, log
-from rightseat.cli.server import Server
-from rightseat.cli.service import Service, build
+from rightseat import wiring as registry
+from rightseat.cli import card, embedded, log
 from rightseat.config import load
+from rightseat.server import listen
+from rightseat.server.service import Service, build
+from rightseat.server.uvicorn_server import Server
 
 
 def serve(

@@ -1,20 +1,42 @@
 """rightseat.toml as values, and the one function that reads it."""
 
-from rightseat.config.read import load
-from rightseat.config.settings import (
-    AssistantSettings,
-    AuthSettings,
-    Config,
-    DatabaseSettings,
-    JwtSettings,
-    LimitSettings,
-    ModelSettings,
-    OwnerLimits,
-    PluginSettings,
-    ServerSettings,
-    StoreSettings,
-    ToolSettings,
-)
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rightseat.config.read import load
+    from rightseat.config.settings import (
+        AssistantSettings,
+        AuthSettings,
+        Config,
+        DatabaseSettings,
+        JwtSettings,
+        LimitSettings,
+        ModelSettings,
+        OwnerLimits,
+        PluginSettings,
+        ServerSettings,
+        StoreSettings,
+        ToolSettings,
+    )
+
+_HOMES = {
+    "AssistantSettings": "settings",
+    "AuthSettings": "settings",
+    "Config": "settings",
+    "DatabaseSettings": "settings",
+    "JwtSettings": "settings",
+    "LimitSettings": "settings",
+    "ModelSettings": "settings",
+    "OwnerLimits": "settings",
+    "PluginSettings": "settings",
+    "ServerSettings": "settings",
+    "StoreSettings": "settings",
+    "ToolSettings": "settings",
+    "load": "read",
+}
 
 __all__ = [
     "AssistantSettings",
@@ -31,3 +53,11 @@ __all__ = [
     "ToolSettings",
     "load",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Each is imported when first used: who needs one module of this folder does not load the others."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -15,6 +15,7 @@ import msgspec
 from rightseat.config.guardrails import guard, guarded
 from rightseat.config.lines import Key, numbered
 from rightseat.config.problems import Problems
+from rightseat.config.secret import Secret, is_reference
 from rightseat.config.settings import (
     AgentSettings,
     AssistantSettings,
@@ -31,8 +32,7 @@ from rightseat.config.settings import (
     ToolSettings,
 )
 from rightseat.config.tables import each, secret, struct, tables
-from rightseat.nearest import nearest
-from rightseat.secret import Secret, is_reference
+from rightseat.types.nearest import nearest
 
 TABLES = (
     "server",

@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 
 from rightseat.config.lines import Key
 from rightseat.config.problems import Problems
+from rightseat.config.secret import Secret
 from rightseat.config.tables import secret, struct
-from rightseat.nearest import nearest
-from rightseat.secret import Secret
+from rightseat.types.nearest import nearest
 
 Number = Annotated[int, Meta(ge=0)]
 Window = Annotated[int, Meta(ge=1, le=10_000)]

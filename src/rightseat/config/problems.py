@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.config.lines import Key, line_of
-from rightseat.nearest import nearest
+from rightseat.types.nearest import nearest
 
 _WORDS = {
     "str": "text",

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from rightseat.config.graphql_limits import DocumentLimits
 from rightseat.config.guardrails import GuardSettings
-from rightseat.forwarding import ALLOWED
-from rightseat.limits import DocumentLimits
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+
+ALLOWED = ("authorization", "x-*")
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1)]

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from rightseat.config.lines import Key
 from rightseat.config.problems import Problems
+from rightseat.config.secret import Secret, resolve
 from rightseat.errors import ConfigError
-from rightseat.secret import Secret, resolve
 
 S = TypeVar("S", bound=Struct)
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from rightseat.doctor.client import Client, Reply, Unreachable
 from rightseat.doctor.line import Line, broken, good
-from rightseat.guard import loopback
+from rightseat.http.security import loopback
 
 LOCAL = "http://localhost:3000"
 # Nobody can own a name under .invalid.

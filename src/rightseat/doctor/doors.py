@@ -9,8 +9,8 @@ import msgspec
 
 from rightseat.doctor.client import Client, Reply, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
-from rightseat.door import Door, Probe, body_of
 from rightseat.errors import Unauthorized
+from rightseat.http.endpoint import Door, Probe, body_of
 
 # Shorter than this, an answer that came at once proves nothing.
 TELLING = 0.3

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rightseat.secret import mask
+from rightseat.config.secret import mask
 
 State = Literal["good", "broken", "skipped"]
 MARKS: dict[State, str] = {"good": "✓", "broken": "✗", "skipped": "–"}

@@ -9,8 +9,8 @@ from rightseat.config import Config
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import gguf, weights
-from rightseat.prompt import Model
-from rightseat.registry import embedded
+from rightseat.types.model import Model
+from rightseat.wiring import embedded
 
 PULL = "rightseat models pull"
 

@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat.doctor.client import REACH_SECONDS, Client, Unreachable
 from rightseat.doctor.line import Line, broken, good
-from rightseat.door import Probe
+from rightseat.http.endpoint import Probe
 
 
 def healthy(status: int, headers: Mapping[str, str], body: bytes) -> str | None:

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings, load
+from rightseat.config.secret import Secret, mask
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import ConfigError
-from rightseat.library import Runtime
 from rightseat.plugins.sql.query import QueryFailed
-from rightseat.prompt import Model
-from rightseat.registry.databases import database
-from rightseat.secret import Secret, mask
+from rightseat.types.model import Model
+from rightseat.wiring.databases import database
+from rightseat.wiring.library import Runtime
 
 OLDEST = (3, 11)
 EXTRAS = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rightseat.config import Config
 from rightseat.doctor.line import Line, broken, good
-from rightseat.registry.keeping import SQLITE, data_folder, place
 from rightseat.stores.sqlite.schema import STEPS
 from rightseat.stores.sqlite.store import FILE
+from rightseat.wiring.keeping import SQLITE, data_folder, place
 
 ELSEWHERE = "name another folder in [store] path or RIGHTSEAT_DATA, or make room there"
 AWAY = "move the file away: a new one is made; or put back the copy beside it that ends with .bak"

@@ -8,7 +8,7 @@ from yarl import URL
 
 from rightseat.doctor.client import REACH_SECONDS, Client, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
-from rightseat.prompt import Model
+from rightseat.types.model import Model
 
 
 async def reach(models: Mapping[str, Model]) -> AsyncIterator[Line]:

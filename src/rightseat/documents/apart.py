@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from rightseat.documents.document import NO_MEMORY, Document, Reading
-from rightseat.isolate import kill
+from rightseat.tools.subprocess import kill
 
 AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
 # No more of the environment than Python needs: a parser that is taken over finds no keys in it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 
 def fits(text: str, budget: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rightseat.messages import Image
+from rightseat.types.messages import Image
 
 MAX_NOTE = 600
 NO_MEMORY = 3

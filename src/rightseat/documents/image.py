@@ -6,7 +6,7 @@ import base64
 import struct
 
 from rightseat.documents.document import Document, Reading, Unreadable
-from rightseat.messages import Image
+from rightseat.types.messages import Image
 
 # JPEG segments that hold the size; three numbers in that range mean something else.
 FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}

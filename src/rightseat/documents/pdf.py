@@ -10,7 +10,7 @@ from typing import Any
 
 from rightseat.documents.cut import fits, head
 from rightseat.documents.document import Document, Reading, Unreadable
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 # What broken files make a parser raise; it knows hundreds of ways to meet one.
 BROKEN = (

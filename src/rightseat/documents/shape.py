@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat.documents.cut import fits, middle, share
 from rightseat.documents.table import Row, fitted
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 DEPTH = 32
 # Below this a value is only named: half an object helps nobody.

@@ -9,7 +9,7 @@ from rightseat.documents.archive import opened
 from rightseat.documents.cut import head, share
 from rightseat.documents.document import Document, Limits, Reading, Unreadable
 from rightseat.documents.table import as_csv
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 SHEETS = 50
 

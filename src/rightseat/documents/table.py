@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from rightseat.documents.cut import fits, head, middle
-from rightseat.history import estimate
+from rightseat.types.tokens import estimate
 
 LONG_CELL = 50
 SHORT_CELL = 10

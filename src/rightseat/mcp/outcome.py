@@ -9,8 +9,8 @@ from typing import Any
 
 import mcp_types as types
 
-from rightseat.events import Artifact
-from rightseat.tools import Result, failure
+from rightseat.types.events import Artifact
+from rightseat.types.tools import Result, failure
 
 
 def outcome(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:

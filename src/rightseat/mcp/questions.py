@@ -6,7 +6,7 @@ from typing import Any
 
 import mcp_types as types
 
-from rightseat.tools import APPROVAL, Ask, approves
+from rightseat.types.tools import APPROVAL, Ask, approves
 
 
 def ask_of(params: Any) -> Ask | None:

@@ -13,9 +13,9 @@ import msgspec
 from rightseat.mcp.link import Link
 from rightseat.mcp.server import Server
 from rightseat.mcp.tool import named, tool_of, usable
-from rightseat.messages import Message
-from rightseat.tools import Tool, ToolSource
-from rightseat.turn import Turn
+from rightseat.types.messages import Message
+from rightseat.types.tools import Tool, ToolSource
+from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 SHOWN = 128

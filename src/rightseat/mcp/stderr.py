@@ -8,7 +8,7 @@ import os
 from types import TracebackType
 from typing import TextIO
 
-from rightseat.secret import mask
+from rightseat.config.secret import mask
 
 log = logging.getLogger(__name__)
 LINES, LONGEST = 100, 500

@@ -10,15 +10,15 @@ from typing import Any, Literal
 import mcp_types as types
 
 from rightseat.errors import CallerError, UpstreamError
-from rightseat.events import Custom, Event
-from rightseat.history import estimate
 from rightseat.mcp.flight import Ended, Flight, Progress, Question
 from rightseat.mcp.link import Link
 from rightseat.mcp.outcome import outcome
 from rightseat.mcp.questions import answer_of, ask_of
 from rightseat.mcp.server import Server
-from rightseat.schema import checker
-from rightseat.tools import Ask, Pause, Result, Tool, ToolContext, failure
+from rightseat.types.events import Custom, Event
+from rightseat.types.schema import checker
+from rightseat.types.tokens import estimate
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, failure
 
 LONGEST, MARK = 64, 6
 OTHER = re.compile(r"[^a-zA-Z0-9_-]+")

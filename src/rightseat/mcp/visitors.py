@@ -14,9 +14,9 @@ from rightseat.errors import CallerError
 from rightseat.mcp.link import Link
 from rightseat.mcp.server import Server
 from rightseat.mcp.source import Known, View
-from rightseat.messages import Message
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.types.messages import Message
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 
 KEYS = ("mcpServers", "mcpEndpoints")
 MOST = 32

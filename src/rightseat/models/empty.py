@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from rightseat.abilities import Abilities, known
 from rightseat.errors import ConfigError, Misused
-from rightseat.fragments import Fragment
-from rightseat.prompt import Prompt
+from rightseat.types.capabilities import Abilities, known
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 PROBLEM = (
     "This server has no model of its own (`empty`): only its agents answer, and none was asked for. Name an "

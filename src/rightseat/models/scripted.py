@@ -28,10 +28,10 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, Incomplete, RightseatError
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
-from rightseat.nearest import meant
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Prompt
+from rightseat.types.nearest import meant
 
 DEMO = Path(__file__).with_name("demo.json")
 ECHO = "This is a scripted model, and its script has no line for that. You said: {user}"

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from rightseat.nearest import meant
-from rightseat.outbound.fetch import may_be_sent
+from rightseat.config.secret import Secret, is_reference
+from rightseat.http.fetch.fetch import may_be_sent
 from rightseat.plugins.document import Document
 from rightseat.plugins.fields import AuthFields
 from rightseat.plugins.place import Path
 from rightseat.plugins.plugin import Auth, AuthKind
 from rightseat.plugins.problem import Gravity, Problem
-from rightseat.secret import Secret, is_reference
+from rightseat.types.nearest import meant
 
 KINDS: dict[str, AuthKind] = {
     "header": "header",

@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rightseat.plugins.flows.load import flows_of
-from rightseat.plugins.lib.find import scripts
 from rightseat.plugins.manifest import FILE, ID, manifest
 from rightseat.plugins.openapi.read import Api, api, named
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.problem import Gravity, Problem
+from rightseat.plugins.python.find import scripts
 
 FLOWS = "flows"
 LIB = "lib"

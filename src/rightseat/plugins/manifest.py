@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.nearest import meant
 from rightseat.plugins import fields
 from rightseat.plugins.auths import Auths
 from rightseat.plugins.document import Document, Unreadable, read
 from rightseat.plugins.openapi.style import vague
 from rightseat.plugins.plugin import Auth
 from rightseat.plugins.problem import Gravity, Problem
+from rightseat.types.nearest import meant
 
 FILE = "plugin.json"
 LONGEST_NAME = 15

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from rightseat.config.secret import Secret
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.problem import Problem
-from rightseat.secret import Secret
 
 AuthKind = Literal["header", "param", "cookie", "oidc"]
 

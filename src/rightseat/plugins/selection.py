@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.events import Event
-from rightseat.messages import Message, Text
 from rightseat.plugins.shelf import FIND, Entry, Shelf
 from rightseat.plugins.vectors import fused
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.messages import Message, Text
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Turn
 
 FOUND = 8
 LEAST = 3

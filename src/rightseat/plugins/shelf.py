@@ -12,19 +12,19 @@ from itertools import zip_longest
 
 import msgspec
 
-from rightseat.continuation import Store
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
-from rightseat.history import estimate
-from rightseat.nearest import nearest
 from rightseat.plugins.flows.book import Book
 from rightseat.plugins.flows.card import Card
 from rightseat.plugins.naming import named
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.search import Field, Index
 from rightseat.plugins.vectors import Embed, Vectors
-from rightseat.responder import Responder
-from rightseat.tools import Tool
+from rightseat.types.nearest import nearest
+from rightseat.types.responder import Responder
+from rightseat.types.stores import Store
+from rightseat.types.tokens import estimate
+from rightseat.types.tools import Tool
 
 log = logging.getLogger(__name__)
 # How much a word counts in the name of a tool or its plugin, and in what the plugin says of itself.

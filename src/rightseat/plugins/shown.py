@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rightseat.door import Document
-from rightseat.tools import Tool
+from rightseat.http.endpoint import Document
+from rightseat.types.tools import Tool
 
 if TYPE_CHECKING:
     from rightseat.plugins.shelf import Shelf

@@ -9,10 +9,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
-from rightseat.journal import Keep
 from rightseat.stores.notebook import Notebook
-from rightseat.turn import Owner
+from rightseat.types.stores import LIFETIME, Bound, Continuation, theirs
+from rightseat.types.threads import Keep
+from rightseat.types.turn import Owner
 
 V = TypeVar("V")
 

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import Conflict
-from rightseat.events import TextDelta
-from rightseat.journal import PAGE_BYTES, Entry, Keep, Numbered, Row, Thread, ends, rows
-from rightseat.turn import Owner
+from rightseat.types.events import TextDelta
+from rightseat.types.threads import PAGE_BYTES, Entry, Keep, Numbered, Row, Thread, ends, rows
+from rightseat.types.turn import Owner
 
 BUSY = "Thread already running. Wait for its answer or stop it."
 

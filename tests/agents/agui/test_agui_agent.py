@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents import lookout
+from rightseat.agents._peer import lookout
 from rightseat.agents.agui import agui
 from rightseat.errors import ConfigError
-from rightseat.events import Event, RunFinished, TextDelta
-from rightseat.messages import said
-from rightseat.streams import closing
-from rightseat.turn import Answer, Context, Forwarded, Owner, Turn
+from rightseat.types.events import Event, RunFinished, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Context, Forwarded, Owner, Turn
 from tests.agents.agui.desk import AguiDesk, cut, ended, garbled, stall
 from tests.contract.agents.members import hosted
 from tests.contract.agents.talk import Talk

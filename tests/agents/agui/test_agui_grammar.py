@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.agui.mapping import Mapping
-from rightseat.agents.faults import Faults
 from rightseat.errors import UpstreamError
-from rightseat.events import CallArgs, CallStart, Event, RunStarted
-from rightseat.messages import Call, Message, said
-from rightseat.prompt import ToolSpec
-from rightseat.turn import Turn
+from rightseat.types.events import CallArgs, CallStart, Event, RunStarted
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Turn
 from tests.contract.agents.verifier import verify
 
 IDS = st.sampled_from(["a", "b", "u1", "", None, 3])

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.agui.mapping import Mapping
-from rightseat.agents.faults import Faults
 from rightseat.errors import AgentFailed, Incomplete, UpstreamGarbled
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -30,9 +30,9 @@ from rightseat.events import (
     TextStart,
     Usage,
 )
-from rightseat.messages import Call, Message, said
-from rightseat.prompt import ToolChoice, ToolSpec
-from rightseat.turn import Answer, Turn
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolChoice, ToolSpec
+from rightseat.types.turn import Answer, Turn
 from tests.contract.agents.verifier import verify
 
 Json = dict[str, Any]

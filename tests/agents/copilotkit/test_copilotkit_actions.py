@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import load
-from rightseat.events import CallResult, CallStart
-from rightseat.messages import said
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.types.events import CallResult, CallStart
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
 from tests.agents.copilotkit.endpoint import RemoteEndpoint
 
 pytestmark = pytest.mark.io

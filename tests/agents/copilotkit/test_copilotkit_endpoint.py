@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from rightseat import Result, Runtime, ToolContext
-from rightseat.agents import lookout
+from rightseat.agents._peer import lookout
 from rightseat.agents.copilotkit import copilotkit
 from rightseat.agents.copilotkit.actions import schema
 from rightseat.agents.copilotkit.source import Endpoint
 from rightseat.errors import ConfigError
-from rightseat.events import TextDelta
-from rightseat.messages import said
-from rightseat.streams import closing
-from rightseat.turn import Forwarded, Owner, Turn
+from rightseat.types.events import TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Forwarded, Owner, Turn
 from tests.agents.agui.desk import cut, garbled, stall
 from tests.agents.agui.test_agui_agent import broken, elsewhere, page, patience
 from tests.agents.copilotkit.endpoint import RemoteEndpoint

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents import lookout
+from rightseat.agents._peer import lookout
 from rightseat.agents.crewai import crewai
 from rightseat.agents.crewai.source import CrewSource
 from rightseat.errors import ConfigError
-from rightseat.events import RunFinished, TextDelta, Usage
-from rightseat.messages import said
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.types.events import RunFinished, TextDelta, Usage
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
 from tests.contract.agents.members import CREW, hosted
 from tests.contract.agents.talk import Talk
 from tests.ground.waiting import until

@@ -12,9 +12,9 @@ from bench.peers import all_peers
 from bench.scenarios import all_scenarios
 from bench.scenarios.agents import LOCK, PART, judged
 from rightseat.agents.langgraph import langgraph
-from rightseat.events import StateSnapshot, StepStart, TextDelta
-from rightseat.messages import said
-from rightseat.turn import Turn
+from rightseat.types.events import StateSnapshot, StepStart, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.turn import Turn
 
 pytestmark = pytest.mark.io
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.langgraph.mapping import Mapping
 from rightseat.errors import AgentFailed, UpstreamGarbled
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,

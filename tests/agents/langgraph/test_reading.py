@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.langgraph.frames import LIMIT, Frame, Frames
 from rightseat.agents.langgraph.partial import partial
 from rightseat.errors import UpstreamTooLarge

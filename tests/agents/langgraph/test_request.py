@@ -9,9 +9,9 @@ from rightseat.agents.langgraph.messages import chained, fresh, recalled
 from rightseat.agents.langgraph.questions import Open
 from rightseat.agents.langgraph.request import Request, Schema, Standing, request, standing
 from rightseat.errors import ContinuationGone
-from rightseat.messages import Call, File, Image, Message, Text, said
-from rightseat.prompt import ToolSpec
-from rightseat.turn import Answer, Context, Forwarded, Turn
+from rightseat.types.messages import Call, File, Image, Message, Text, said
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Answer, Context, Forwarded, Turn
 
 U1, A1 = said("user", "one", id="u1"), said("assistant", "eins", id="a1")
 U2, A2 = said("user", "two", id="u2"), said("assistant", "zwei", id="a2")

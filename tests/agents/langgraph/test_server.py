@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents import lookout
+from rightseat.agents._peer import lookout
 from rightseat.agents.langgraph import langgraph, server
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.events import TextDelta
-from rightseat.messages import said
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.turn import Answer, Forwarded, Owner, Turn
+from rightseat.types.events import TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Forwarded, Owner, Turn
 from tests.agents.agui.test_agui_agent import patience
 from tests.agents.langgraph.platform import ASSISTANT, Fault, Platform, cut, garbled, stall
 from tests.agents.langgraph.script import ROOT

@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from rightseat import Ask, Pause, Result, Runtime, Tool, ToolContext
-from rightseat.agent import AgentSource
 from rightseat.agents.agui import agui as agui_source
 from rightseat.agents.copilotkit import copilotkit as copilotkit_source
 from rightseat.agents.crewai import crewai as crewai_source
 from rightseat.agents.langgraph import langgraph as langgraph_source
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import UpstreamError
-from rightseat.events import Event
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.prompt import Prompt
 from rightseat.stores.memory import Memory
+from rightseat.types.agents import AgentSource
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.events import Event
+from rightseat.types.model import Prompt
 from tests.agents.agui.desk import AguiDesk
 from tests.agents.copilotkit.endpoint import RemoteEndpoint
 from tests.agents.langgraph.platform import Platform

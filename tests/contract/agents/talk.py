@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightseat import Runtime
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -20,10 +20,10 @@ from rightseat.events import (
     TextDelta,
     TextStart,
 )
-from rightseat.messages import Call, Message, Text, said
-from rightseat.prompt import ToolSpec
-from rightseat.streams import closing
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.messages import Call, Message, Text, said
+from rightseat.types.model import ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Owner, Turn
 from tests.contract.agents.verifier import verify
 
 COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}

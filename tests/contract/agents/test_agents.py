@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 from tests.contract.agents.members import CANNOT, MEMBERS
 from tests.contract.agents.talk import Talk
 

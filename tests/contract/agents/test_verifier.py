@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from rightseat import Result, Runtime, tool
-from rightseat.events import Artifact, Event
-from rightseat.tools import Pause
+from rightseat.types.events import Artifact, Event
+from rightseat.types.tools import Pause
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says

@@ -9,8 +9,8 @@ import pytest
 from rightseat import Runtime
 from rightseat import errors as tree
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.model import Prompt
 from tests.faults.faces import AGUI, COPILOTKIT, OPENBB, STREAMED, WHOLE, Face, Outcome, payloads
 from tests.kit.house import Lines, Script, house
 

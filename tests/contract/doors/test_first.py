@@ -9,10 +9,10 @@ import pytest
 
 from rightseat import Ask, Pause, Result, Runtime, ToolContext, tool
 from rightseat.errors import UpstreamRefused
-from rightseat.events import Event, StepEnd, StepStart
-from rightseat.fragments import Fragment, Text
-from rightseat.prompt import Prompt
-from rightseat.turn import Owner
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.events import Event, StepEnd, StepStart
+from rightseat.types.model import Prompt
+from rightseat.types.turn import Owner
 from tests.contract.doors.members import DETACHED, MEMBERS, Visit
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.plugins.flows.perform import flow_tool
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.stores.memory import Memory

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.layers.guardrails import Guard, Guards, Lists, Untrusted, Words
-from rightseat.layers.guardrails.asking import REMOVED
-from rightseat.layers.guardrails.rules import sentence
+from rightseat.middleware.guardrails import Guard, Guards, Lists, Untrusted, Words
+from rightseat.middleware.guardrails.asking import REMOVED
+from rightseat.middleware.guardrails.rules import sentence
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.doors.seen import Seen
 from tests.kit.house import Lines, calls, house, says

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.events import CallResult, RunFinished, TextDelta
-from rightseat.journal import Entry, Journal, Posted
-from rightseat.layers.record import Which
-from rightseat.turn import Owner
+from rightseat.middleware.recording import Which
+from rightseat.types.events import CallResult, RunFinished, TextDelta
+from rightseat.types.threads import Entry, Journal, Posted
+from rightseat.types.turn import Owner
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.stores.saying import every
 from tests.kit.house import Lines, calls, house, says

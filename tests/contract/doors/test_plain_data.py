@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.layers.hooks import Asked, Hooks
+from rightseat.middleware.hooks import Asked, Hooks
 from rightseat.stores.sqlite import SQLite
 from tests.contract.doors.members import MEMBERS
 from tests.doors.copilotkit.client import body, data

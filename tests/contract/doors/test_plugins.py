@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Loaded, Shelf
 from tests.contract.doors.members import MEMBERS, Visit

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.messages import Message, said
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.formats import Ask, Plan
 from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import Message, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.contract.formats.cases import (
     CASES,
     TOOLS,

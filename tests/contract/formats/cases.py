@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat.prompt import ToolSpec
+from rightseat.types.model import ToolSpec
 
 FIND = ToolSpec(
     "find_word",

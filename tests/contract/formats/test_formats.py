@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
-from rightseat.fragments import CallName
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp.control import MARK, Control
 from rightseat.models.llamacpp.formats import FORMATS, GENERIC
 from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.prompt import ToolSpec
-from rightseat.schema import checker
+from rightseat.types.chunks import CallName
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolSpec
+from rightseat.types.schema import checker
 from tests.contract.formats.asking import IGNORANT, USER, asked, fitting, grammar, over_members, read, takes
 from tests.contract.formats.cases import EMPTY, FIND, HOSTILE, ONE, OTHER, OUTPUT, PLAIN, TOOLS, WRONG, Said
 from tests.contract.formats.members import MEMBERS, Member

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling.reader import Reader, Unreadable
 from rightseat.models.llamacpp.formats.thinking import Thinking
+from rightseat.tools.text_calls.reader import Reader, Unreadable
 from tests.contract.formats.asking import asked, cut, expected, fits, fitting, over_members, read
 from tests.contract.formats.cases import CASES, Said
 from tests.contract.formats.members import Member

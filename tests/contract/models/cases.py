@@ -4,8 +4,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamBusy
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
+from rightseat.types.chunks import (
+    CallArgs,
+    CallName,
+    Finish,
+    Fragment,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Text,
+    Used,
+)
+from rightseat.types.events import Usage
 from tests.kit import answers, faults
 from tests.kit.answers import Answer, Reply
 

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.errors import Incomplete, UpstreamBusy
-from rightseat.fragments import Fragment
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.model import Known, Llama, Manner, Server
 from rightseat.models.llamacpp.template import Sources, chatml
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Model, Prompt, ToolSpec
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Model, Prompt, ToolSpec
 from tests.contract.models.cases import Case
 from tests.models.llamacpp.standin import StandIn
 

@@ -12,7 +12,7 @@ from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make
 from rightseat.models.scripted import Scripted, load
-from rightseat.prompt import Model
+from rightseat.types.model import Model
 from tests.contract.models.cases import Case
 from tests.contract.models.llama import UNSAID, llama
 from tests.kit.chunks import dump

@@ -8,12 +8,12 @@ import pytest
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.messages import Image, Message, Text
 from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.openai import model as make_openai
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.messages import Image, Message, Text
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 from tests.contract.models.test_moving import SAYING, VENDORS
 from tests.kit import faults
 from tests.kit.answers import Reply

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from rightseat.fragments import Fragment
-from rightseat.messages import said
-from rightseat.prompt import Model, Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment
+from rightseat.types.messages import said
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
 from tests.contract.models.cases import CASES, LONG, Case, heard
 from tests.contract.models.members import MEMBERS, UNABLE, Member
 from tests.kit.patience import STUCK

@@ -13,17 +13,17 @@ from unittest.mock import patch
 
 import pytest
 
-from rightseat.assemble import Assembly
-from rightseat.continuation import Ids
+from rightseat.engine.assembler import Assembly
+from rightseat.engine.history import paired
 from rightseat.errors import UpstreamRejected
-from rightseat.history import paired
-from rightseat.messages import Message, Opaque, said
 from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make_openai
-from rightseat.prompt import Model, Prompt, ToolSpec
-from rightseat.streams import closing
+from rightseat.types.messages import Message, Opaque, said
+from rightseat.types.model import Model, Prompt, ToolSpec
+from rightseat.types.stores import Ids
+from rightseat.types.streams import closing
 from tests.kit import answers
 from tests.kit.answers import Answer, Reply, write_json
 from tests.kit.chunks import Json, chunk, error

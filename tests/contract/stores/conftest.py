@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.journal import Keep
+from rightseat.types.threads import Keep
 from tests.contract.stores.members import MEMBERS, Keeper
 from tests.contract.stores.saying import Clock
 

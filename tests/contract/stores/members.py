@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from rightseat.continuation import Notes, Store
-from rightseat.journal import Journal
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
+from rightseat.types.stores import Notes, Store
+from rightseat.types.threads import Journal
 
 
 class Keeper(Store, Journal, Notes, Protocol):

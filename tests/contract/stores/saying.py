@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -18,9 +18,9 @@ from rightseat.events import (
     TextStart,
     Usage,
 )
-from rightseat.journal import Entry, Journal, Numbered, Posted, words
-from rightseat.messages import Image, Message, said
-from rightseat.turn import Owner
+from rightseat.types.messages import Image, Message, said
+from rightseat.types.threads import Entry, Journal, Numbered, Posted, words
+from rightseat.types.turn import Owner
 
 ME, YOU = Owner("me"), Owner("you")
 ANSWER: list[Entry] = [

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rightseat.errors import StoreFailed
-from rightseat.events import (
+from rightseat.middleware.recording import Which, record
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -24,12 +25,11 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.journal import Entry, Journal, Keep, Posted
-from rightseat.layers.record import Which, record
-from rightseat.messages import said
-from rightseat.prompt import Raw
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.types.messages import said
+from rightseat.types.model import Raw
+from rightseat.types.streams import closing
+from rightseat.types.threads import Entry, Journal, Keep, Posted
+from rightseat.types.turn import Turn
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ME, YOU, every
 

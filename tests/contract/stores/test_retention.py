@@ -2,13 +2,13 @@
 
 import pytest
 
-from rightseat.events import (
+from rightseat.types.events import (
     CallResult,
     RunFinished,
     RunStarted,
 )
-from rightseat.journal import Entry, Keep
-from rightseat.turn import Owner
+from rightseat.types.threads import Entry, Keep
+from rightseat.types.turn import Owner
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ANSWER, ME, YOU, Clock, every, run
 

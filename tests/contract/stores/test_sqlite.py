@@ -10,24 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.continuation import Bound
 from rightseat.errors import ConfigError, Conflict, StoreFailed
-from rightseat.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
-from rightseat.journal import RESTARTED, Entry, Posted
-from rightseat.messages import said
 from rightseat.stores.sqlite import SQLite
 from rightseat.stores.sqlite.schema import STEPS, opened
 from rightseat.stores.sqlite.store import EVERY, FILE
-from rightseat.turn import Owner
+from rightseat.types.events import (
+    CallStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.types.messages import said
+from rightseat.types.stores import Bound
+from rightseat.types.threads import RESTARTED, Entry, Posted
+from rightseat.types.turn import Owner
 
 ME = Owner("me")
 
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from rightseat.events import RunStarted, TextDelta, TextStart
+from rightseat.types.events import RunStarted, TextDelta, TextStart
 from rightseat.stores.sqlite import SQLite
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 
 async def main():
     store = SQLite(Path(sys.argv[1]))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.continuation import Bound, Continuation, Kept, Open, Store
-from rightseat.events import Interrupt
-from rightseat.messages import Call, Image, Message, Opaque, said
-from rightseat.tools import Ask
-from rightseat.turn import Owner
+from rightseat.types.events import Interrupt
+from rightseat.types.messages import Call, Image, Message, Opaque, said
+from rightseat.types.stores import Bound, Continuation, Kept, Open, Store
+from rightseat.types.tools import Ask
+from rightseat.types.turn import Owner
 from tests.contract.stores.members import MEMBERS, Keeper, Make
 
 ME, YOU = Owner("me"), Owner("you")

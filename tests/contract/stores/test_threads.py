@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.continuation import Continuation
 from rightseat.errors import Conflict
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallResult,
     CallStart,
@@ -21,9 +20,10 @@ from rightseat.events import (
     TextDelta,
     TextEnd,
 )
-from rightseat.journal import Entry, Numbered, Posted, Row, posted, rows, title
-from rightseat.messages import Call, Message, said
-from rightseat.turn import Owner, Turn
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.stores import Continuation
+from rightseat.types.threads import Entry, Numbered, Posted, Row, posted, rows, title
+from rightseat.types.turn import Owner, Turn
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
 

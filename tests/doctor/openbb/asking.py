@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from rightseat import Prompt
 from rightseat.doctor.line import Line
 from rightseat.doctor.openbb import examine
-from rightseat.fragments import Fragment
+from rightseat.types.chunks import Fragment
 from tests.kit.house import calls, says
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.pump import Receive, Send
+from rightseat.http.reply import Receive, Send
 
 Json = dict[str, Any]
 ORIGINS = (

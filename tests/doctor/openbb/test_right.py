@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.cli.doctor import header, openbb
 from rightseat.config import AuthSettings
+from rightseat.config.secret import Secret
 from rightseat.doctor.line import Line
 from rightseat.doctor.openbb import examine
 from rightseat.errors import ConfigError
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
 from tests.doctor.openbb.asking import Pricing, states
 from tests.doctor.openbb.copilot import Copilot
 from tests.kit.house import house, says, serving

@@ -5,8 +5,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.model import Prompt
 from tests.kit.client import Client, Frame, Head
 from tests.kit.client import request as raw
 from tests.kit.house import House

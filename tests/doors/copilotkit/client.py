@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.app import App
-from rightseat.auth import Authenticator
 from rightseat.config import ServerSettings
 from rightseat.doors.copilotkit import door
-from rightseat.library import Runtime
+from rightseat.http.auth import Authenticator
+from rightseat.server.app import App
+from rightseat.wiring.library import Runtime
 from tests.kit.client import Client, Head
 from tests.kit.house import serving
 

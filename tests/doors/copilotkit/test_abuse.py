@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
+from rightseat.config.graphql_limits import DocumentLimits
 from rightseat.doors.copilotkit import document
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.limits import DocumentLimits
+from rightseat.types.chunks import Finish, Fragment, Text
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, PATH, Answer, action, ask, body, data, home, read
 from tests.kit.client import Client
 from tests.kit.house import Lines, says

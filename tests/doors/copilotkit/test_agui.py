@@ -10,10 +10,10 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.errors import UpstreamRefused
-from rightseat.fragments import Fragment, Reasoning, Text
-from rightseat.prompt import Prompt
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
+from rightseat.types.chunks import Fragment, Reasoning, Text
+from rightseat.types.model import Prompt
 from tests.contract.stores.members import Keeper
 from tests.doors.copilotkit.agui import (
     THREAD,

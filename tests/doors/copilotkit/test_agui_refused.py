@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.secret import Secret
-from rightseat.turn import Owner
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.types.turn import Owner
 from tests.doors.copilotkit.agui import THREAD, Gate, asked, enveloped, given, played, text_of
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says

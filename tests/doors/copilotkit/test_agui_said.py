@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.events import StateDelta
-from rightseat.messages import File
-from rightseat.prompt import Prompt
-from rightseat.tools import Result
+from rightseat.types.events import StateDelta
+from rightseat.types.messages import File
+from rightseat.types.model import Prompt
+from rightseat.types.tools import Result
 from tests.doors.copilotkit.agui import THREAD, asked, enveloped, given, kinds, text_of
 from tests.doors.copilotkit.client import ask, body, data, text
 from tests.kit.client import Client, Frame

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Pause, Runtime, ToolContext, tool
-from rightseat.events import Event, StateDelta, StateSnapshot
-from rightseat.fragments import Text
-from rightseat.messages import Message
-from rightseat.tools import Result
-from rightseat.turn import Owner
+from rightseat.types.chunks import Text
+from rightseat.types.events import Event, StateDelta, StateSnapshot
+from rightseat.types.messages import Message
+from rightseat.types.tools import Result
+from rightseat.types.turn import Owner
 from tests.contract.stores.members import Keeper
 from tests.doors.copilotkit.agui import THREAD, Gate, asked, given, kinds, played, text_of
 from tests.doors.copilotkit.test_agui import store as kept

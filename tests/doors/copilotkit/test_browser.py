@@ -7,11 +7,11 @@ from urllib.parse import quote
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
+from rightseat.config.secret import Secret
 from rightseat.doors.copilotkit import browser
-from rightseat.pages import Files
-from rightseat.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.http.static import Files
 from tests.doors.copilotkit.client import PATH, home
 from tests.kit.client import Client, Head
 from tests.kit.house import Lines

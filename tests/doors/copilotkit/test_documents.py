@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.prompt import ToolChoice
+from rightseat.types.model import ToolChoice
 from tests.doors.copilotkit.client import (
     DOCUMENT,
     GENERIC,

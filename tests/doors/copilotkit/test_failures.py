@@ -7,9 +7,9 @@ import pytest
 from rightseat import Runtime, errors
 from rightseat.doors.copilotkit.failures import STATUS, coded, details, extensions
 from rightseat.errors import RightseatError
-from rightseat.events import Event, RunFailed
-from rightseat.runtime import failure_of
-from rightseat.turn import Turn
+from rightseat.runtime.runtime import failure_of
+from rightseat.types.events import Event, RunFailed
+from rightseat.types.turn import Turn
 from tests.doors.copilotkit.client import ask, body, data, home
 from tests.kit.house import Lines, says
 

@@ -8,9 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.door import Request
+from rightseat.config.graphql_limits import DocumentLimits
 from rightseat.doors.copilotkit import routes, story
-from rightseat.events import (
+from rightseat.http.endpoint import Request
+from rightseat.http.reply import Head as ReplyHead
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -32,10 +34,8 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.limits import DocumentLimits
-from rightseat.pump import Head as ReplyHead
-from rightseat.streams import closing
-from rightseat.turn import Owner, Turn
+from rightseat.types.streams import closing
+from rightseat.types.turn import Owner, Turn
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, body, data, merged, parts
 from tests.kit.rounds import rounds
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, ServerSettings
-from rightseat.events import Event, RunFinished
-from rightseat.secret import Secret
-from rightseat.turn import Forwarded, Turn
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.types.events import Event, RunFinished
+from rightseat.types.turn import Forwarded, Turn
 from tests.doors.copilotkit.agui import given
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, body, data, text
 from tests.kit.client import Client

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.layers.guardrails import Guard, Guards, Lists, Words
-from rightseat.layers.guardrails.rules import sentence
+from rightseat.middleware.guardrails import Guard, Guards, Lists, Words
+from rightseat.middleware.guardrails.rules import sentence
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, ask, body, data, home, text
 from tests.kit.house import Lines, says
 

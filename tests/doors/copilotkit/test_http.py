@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.fragments import Fragment, Text
-from rightseat.prompt import Prompt
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.model import Prompt
 from tests.doors.copilotkit.client import (
     DOCUMENT,
     GENERIC,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.events import StateSnapshot
-from rightseat.tools import Result
+from rightseat.types.events import StateSnapshot
+from rightseat.types.tools import Result
 from tests.doors.copilotkit.client import DOCUMENT, Answer, ask, body, data, home, text
 from tests.kit.house import Lines, calls, says
 

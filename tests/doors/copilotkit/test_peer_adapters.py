@@ -10,9 +10,9 @@ from langchain_core.runnables import RunnableLambda
 
 from rightseat import Runtime, tool
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.layers.hooks import Answered, Asked, Hooks
 from rightseat.mcp import link as linking
 from rightseat.mcp.server import Server
+from rightseat.middleware.hooks import Answered, Asked, Hooks
 from rightseat.models.anthropic import Anthropic
 from rightseat.stores.memory import Memory
 from tests.agents.copilotkit.endpoint import RemoteEndpoint

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.engine import Assistant
-from rightseat.events import Event, RunFinished, TextDelta
-from rightseat.responder import Responder
-from rightseat.turn import Turn
+from rightseat.engine.loop import Assistant
+from rightseat.types.events import Event, RunFinished, TextDelta
+from rightseat.types.responder import Responder
+from rightseat.types.turn import Turn
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK

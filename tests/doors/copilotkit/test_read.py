@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.engine import Assistant
-from rightseat.events import StateDelta, StateSnapshot, StepEnd, StepStart
-from rightseat.messages import Image
-from rightseat.prompt import Prompt, ToolChoice
-from rightseat.tools import Result
+from rightseat.engine.loop import Assistant
+from rightseat.types.events import StateDelta, StateSnapshot, StepEnd, StepStart
+from rightseat.types.messages import Image
+from rightseat.types.model import Prompt, ToolChoice
+from rightseat.types.tools import Result
 from tests.doors.copilotkit.client import (
     DOCUMENT,
     GENERIC,

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.engine import Assistant
-from rightseat.events import Event, RunFinished, StateDelta, StateSnapshot, TextDelta, TextEnd, TextStart
-from rightseat.fragments import Fragment, Text
-from rightseat.prompt import Prompt
-from rightseat.secret import Secret
-from rightseat.turn import Turn
+from rightseat.config.secret import Secret
+from rightseat.engine.loop import Assistant
+from rightseat.http.auth import Authenticator
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.events import (
+    Event,
+    RunFinished,
+    StateDelta,
+    StateSnapshot,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.types.model import Prompt
+from rightseat.types.turn import Turn
 from tests.doors.copilotkit.agui import asked, given, kinds, played, text_of
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHEN, ask, body, data, home, text
 from tests.kit.client import Client

@@ -13,8 +13,8 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.errors import Incomplete, UpstreamDenied, UpstreamError
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.model import Prompt
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, ask, body, data, home
 from tests.kit.house import Lines, Script, calls, says
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.fragments import Fragment, Reasoning, Text
-from rightseat.prompt import Prompt
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
+from rightseat.types.chunks import Fragment, Reasoning, Text
+from rightseat.types.model import Prompt
 from tests.contract.stores.members import Keeper
 from tests.doors.copilotkit.agui import THREAD, Gate, asked, given, kinds, played, text_of
 from tests.kit.client import Client, Frame

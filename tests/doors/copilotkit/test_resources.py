@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
-from rightseat.secret import Secret
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
 from tests.doors.copilotkit.agui import THREAD, asked, given, played
 from tests.kit.client import Client
 from tests.kit.client import request as raw

@@ -10,10 +10,10 @@ import pytest
 from graphql import build_schema, parse, print_ast, validate
 from graphql.language import DefinitionNode
 
+from rightseat.config.graphql_limits import DocumentLimits
 from rightseat.doors.copilotkit.document import prepare
 from rightseat.doors.copilotkit.schema import schema
 from rightseat.doors.copilotkit.sdl import SDL
-from rightseat.limits import DocumentLimits
 from tests.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
 
 # What the peer's runtime printed of itself; only where the work began has it.

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Text
-from rightseat.limits import DocumentLimits
-from rightseat.prompt import Prompt
+from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.model import Prompt
 from tests.doors.copilotkit.client import ACCEPT, DOCUMENT, GENERIC, PATH, WHOLE, ask, body, data, home, read
 from tests.kit.client import Client
 from tests.kit.house import Lines, says

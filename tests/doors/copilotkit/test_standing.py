@@ -5,9 +5,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.agui.standing import standing
 from rightseat.doors.copilotkit.agui_messages import messages_of
-from rightseat.events import (
+from rightseat.http.agui.standing import standing
+from rightseat.types.events import (
     CallEnd,
     CallResult,
     CallStart,
@@ -22,9 +22,9 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.journal import Entry, ends, posted
-from rightseat.messages import Call, Message, said
-from rightseat.turn import Turn
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.threads import Entry, ends, posted
+from rightseat.types.turn import Turn
 
 # What is said in a run: t is a text, r are thoughts, c is a call with its result, q a question at the end.
 RUNS = st.sampled_from(["t", "rt", "ct", "rtct", "tcct", "c", "tq", "", "crt"])

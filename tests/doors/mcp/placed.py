@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rightseat.auth import Authenticator
 from rightseat.config.settings import Config, ModelSettings, PluginSettings
-from rightseat.registry import runtime
+from rightseat.http.auth import Authenticator
+from rightseat.wiring import runtime
 from tests.kit.house import House, house
 from tests.plugins.wiring.written import Api, answering, written
 

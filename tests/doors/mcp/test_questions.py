@@ -1,7 +1,7 @@
 """What MCP's flat forms show of a question's schema."""
 
 from rightseat.doors.mcp.questions import form
-from rightseat.events import Interrupt
+from rightseat.types.events import Interrupt
 
 
 def test_a_field_that_no_form_has_is_left_out_unless_it_must_be_there() -> None:

@@ -10,11 +10,11 @@ import pytest
 from mcp_types import methods
 
 from rightseat import Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings
+from rightseat.config.secret import Secret
 from rightseat.doors.mcp.routes import desk
-from rightseat.secret import Secret
-from rightseat.sources import CALLED
+from rightseat.engine.toolsets import CALLED
+from rightseat.http.auth import Authenticator
 from tests.doors.mcp.placed import placed
 from tests.ground.waiting import until
 from tests.kit.client import Client, request

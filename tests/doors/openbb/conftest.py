@@ -3,7 +3,7 @@
 import pytest
 
 from rightseat.doors.openbb import write
-from rightseat.outbound import Outbound, Rules
+from rightseat.http.fetch import Outbound, Rules
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightseat.doors.openbb.artifacts import artifact
-from rightseat.events import Artifact
+from rightseat.types.events import Artifact
 
 ROWS = [{"day": "Mo", "close": 1, "open": 2}, {"day": "Tu", "close": 3, "open": 4}]
 LINE = {"chartType": "line", "xKey": "day", "yKey": ["close"]}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.auth import Authenticator
 from rightseat.config import AuthSettings, ServerSettings
-from rightseat.secret import Secret
-from rightseat.turn import Turn
+from rightseat.config.secret import Secret
+from rightseat.http.auth import Authenticator
+from rightseat.types.turn import Turn
 from tests.doors.openbb.client import Chat, post
 from tests.kit.client import Client, Head, request
 from tests.kit.house import Lines, house, says

@@ -10,7 +10,7 @@ import pytest
 
 from rightseat.doors.openbb import results
 from rightseat.doors.openbb.results import Told, told
-from rightseat.outbound import Outbound, Rules
+from rightseat.http.fetch import Outbound, Rules
 from tests.doors.openbb.client import item
 from tests.kit.house import serving
 

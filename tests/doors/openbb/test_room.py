@@ -9,8 +9,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.doors.openbb import write
-from rightseat.history import estimate
-from rightseat.outbound import Outbound, Rules
+from rightseat.http.fetch import Outbound, Rules
+from rightseat.types.tokens import estimate
 from tests.doors.openbb.client import WIDGETS, item, post
 from tests.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool
 from tests.kit.house import Lines, house, says, serving

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Prompt, Runtime, ToolContext, tool
-from rightseat.messages import Image
+from rightseat.types.messages import Image
 from tests.documents import made
 from tests.doors.openbb.client import (
     LISTED,

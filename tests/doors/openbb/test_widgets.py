@@ -7,7 +7,7 @@ import pytest
 from rightseat.doors.openbb.widgets import parameter, slug
 from rightseat.doors.openbb.wire import Query
 from rightseat.doors.openbb.workspace import offers
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS
 
 PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [

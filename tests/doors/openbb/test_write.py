@@ -9,7 +9,8 @@ import pytest
 from rightseat import Assistant, Result, Runtime, tool
 from rightseat.config import ServerSettings
 from rightseat.errors import UpstreamRefused
-from rightseat.events import (
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.events import (
     Artifact,
     CallArgs,
     CallEnd,
@@ -29,9 +30,8 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.fragments import Fragment, Text
-from rightseat.prompt import Prompt
-from rightseat.turn import Turn
+from rightseat.types.model import Prompt
+from rightseat.types.turn import Turn
 from tests.doors.openbb.client import LISTED, WIDGETS, Answer, Chat, item
 from tests.kit.house import Lines, calls, house, says
 

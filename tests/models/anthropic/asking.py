@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text
-from rightseat.messages import said
 from rightseat.models.anthropic import Anthropic, model
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic as wire
 

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamGarbled, UpstreamOverloaded
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.http.sse import Reader
 from rightseat.models.anthropic.answer import Answer, Reason
-from rightseat.sse import Reader
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
 from tests.kit.chunks import Json
 from tests.kit.vendors import anthropic as wire
 

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from rightseat.errors import CallerError, ConfigError, Incomplete, UpstreamTimeout
-from rightseat.fragments import Finish, Text
-from rightseat.messages import said
 from rightseat.models.anthropic import Anthropic
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Finish, Text
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 from tests.kit import breaks, faults
 from tests.kit.answers import SSE, Reply
 from tests.kit.connection import Connection, Received

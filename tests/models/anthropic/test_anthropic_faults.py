@@ -7,8 +7,8 @@ import pytest
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.fragments import Finish
-from rightseat.retry import retry_after
+from rightseat.http.retry import retry_after
+from rightseat.types.chunks import Finish
 from tests.kit import breaks, faults, framing
 from tests.kit.answers import SSE, Reply
 from tests.kit.connection import Connection, Received

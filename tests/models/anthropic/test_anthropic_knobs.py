@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.messages import Call, Message, Opaque, said
 from rightseat.models.anthropic.known import claude, effort
 from rightseat.models.anthropic.schema import enforceable
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import Call, Message, Opaque, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.models.anthropic.asking import asked, body_of, connected
 from tests.models.anthropic.test_anthropic_request import ADAPTIVE, ADD, TOOL, talk, text
 
@@ -183,7 +183,7 @@ def test_a_schema_without_end_is_left_alone() -> None:
 
 
 async def test_strict_tools() -> None:
-    from rightseat.fragments import CallName
+    from rightseat.types.chunks import CallName
     from tests.kit.vendors import anthropic as wire
 
     loose = ToolSpec("loose", "", {"type": "object"}, strict=True)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings
 from rightseat.doctor.setup import wanted
 from rightseat.errors import ConfigError

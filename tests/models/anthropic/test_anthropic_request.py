@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError
-from rightseat.messages import Call, File, Image, Message, Opaque, Text, said
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit.connection import Received
 from tests.kit.vendors.anthropic_rules import Refused, check
 from tests.models.anthropic.asking import asked, body_of, connected
@@ -137,8 +137,8 @@ async def test_a_conversation_of_another_vendor_is_put_right() -> None:
 
 
 async def test_a_tool_whose_name_the_api_refuses_keeps_its_own_name_here() -> None:
-    from rightseat.fragments import CallName
     from rightseat.models.anthropic.conversation import plain
+    from rightseat.types.chunks import CallName
     from tests.kit.vendors import anthropic as wire
 
     async with connected() as (upstream, model):

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, tool
-from rightseat.fragments import Fragment, Opaque, Reasoning, Text
-from rightseat.messages import Call, Message, said
-from rightseat.messages import Opaque as Kept
 from rightseat.models.anthropic.thoughts import Thoughts
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import Fragment, Opaque, Reasoning, Text
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Opaque as Kept
+from rightseat.types.model import Prompt
 from tests.kit.vendors import anthropic as wire
 from tests.line.asking import run
 from tests.models.anthropic.asking import asked, connected

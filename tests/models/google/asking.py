@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment
-from rightseat.messages import said
 from rightseat.models.google import model
 from rightseat.models.google.client import Google
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 from tests.kit.answers import Reply
 from tests.kit.upstream import Upstream
 

@@ -3,10 +3,10 @@
 import pytest
 
 from rightseat.errors import ContentRefused, Incomplete, OutputInvalid, RightseatError, UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
 from rightseat.models.google.answer import Answer
 from rightseat.models.google.sdk import types
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
 from tests.kit.chunks import Json
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
 from tests.models.google.asking import asked, connected

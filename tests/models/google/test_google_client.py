@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.fragments import Fragment
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment
+from rightseat.types.streams import closing
 from tests.contract.models.cases import heard
 from tests.kit import breaks
 from tests.kit.answers import Reply

@@ -3,7 +3,7 @@
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.events import RunFinished
+from rightseat.types.events import RunFinished
 from tests.kit.vendors.google import Streamed, call, chunk, say
 from tests.line.asking import results, run
 from tests.models.google.asking import connected, wire

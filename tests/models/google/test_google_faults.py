@@ -19,7 +19,7 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.fragments import Finish, Text
+from rightseat.types.chunks import Finish, Text
 from tests.kit import breaks, faults
 from tests.kit.answers import SSE, Reply, write_json
 from tests.kit.chunks import Json

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from rightseat.abilities import Abilities, known
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
+from rightseat.types.capabilities import Abilities, known
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 

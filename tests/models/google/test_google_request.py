@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
-from rightseat.fragments import Opaque as Blob
-from rightseat.messages import Call, File, Image, Message, Opaque, Text, said
 from rightseat.models.google.request import UNSIGNED
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.chunks import Opaque as Blob
+from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
 from tests.models.google.asking import asked, connected, sent, wire
 

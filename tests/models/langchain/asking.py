@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from rightseat.abilities import Abilities
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment
-from rightseat.messages import said
 from rightseat.models.langchain.client import LangChain
 from rightseat.models.langchain.reading import Times
 from rightseat.models.langchain.source import Source
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.capabilities import Abilities
+from rightseat.types.chunks import Fragment
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 
 HELLO = Prompt(messages=(said("user", "hello"),))
 

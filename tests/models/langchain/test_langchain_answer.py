@@ -13,9 +13,19 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableGenerator, RunnableLambda
 
 from rightseat.errors import Incomplete, Misused, UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
 from rightseat.models.langchain.answer import Answer
+from rightseat.types.chunks import (
+    CallArgs,
+    CallName,
+    Finish,
+    Fragment,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Text,
+    Used,
+)
+from rightseat.types.events import Usage
 from tests.contract.models.cases import heard
 from tests.kit.vendors.langchain import Said, Whole, chunk, piece
 from tests.models.langchain.asking import asked

@@ -11,8 +11,8 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from langsmith.utils import get_env_var, tracing_is_enabled
 
 from rightseat.errors import Misused, UpstreamTimeout
-from rightseat.fragments import Text
-from rightseat.streams import closing
+from rightseat.types.chunks import Text
+from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
 from tests.kit.vendors.langchain import Said, Slow, chunk
 from tests.models.langchain.asking import HELLO, asked, model

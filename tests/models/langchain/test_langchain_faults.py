@@ -10,7 +10,7 @@ from langchain_core import exceptions as core
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.fragments import Text
+from rightseat.types.chunks import Text
 from tests.kit.faults import CANARY
 from tests.kit.vendors.langchain import Said, chunk
 from tests.models.langchain.asking import asked

@@ -8,10 +8,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableLambda
 
 from rightseat.errors import Misused
-from rightseat.fragments import Text as Words
-from rightseat.messages import Call, File, Image, Message, Opaque, Text, said
 from rightseat.models.langchain.request import messages
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.chunks import Text as Words
+from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 from tests.kit.vendors.langchain import Said, chunk
 from tests.models.langchain.asking import HELLO, asked
 

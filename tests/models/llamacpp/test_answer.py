@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError, UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Reasoning, Text, Used
-from rightseat.messages import said
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.answer import Answer
 from rightseat.models.llamacpp.formats import Ask, Plan
@@ -17,7 +14,10 @@ from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.formats.thinking import Thinking
 from rightseat.models.llamacpp.request import body
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt, Settings
+from rightseat.types.chunks import Finish, Fragment, Reasoning, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Settings
 from tests.contract.formats.cases import TOOLS
 from tests.contract.models.cases import heard
 

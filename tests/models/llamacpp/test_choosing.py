@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp import options, template, weights
 from rightseat.models.llamacpp.choosing import LEAST_GAIN, LONGEST_QUESTION, MOST_TOOLS, chosen
 from rightseat.models.llamacpp.control import Control
@@ -15,8 +14,9 @@ from rightseat.models.llamacpp.model import Known, Llama, Manner
 from rightseat.models.llamacpp.proof import Question, judge
 from rightseat.models.llamacpp.template import Sources
 from rightseat.models.llamacpp.wire import Piece, Token
-from rightseat.prompt import Prompt, ToolChoice, ToolSpec
-from rightseat.streams import closing
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
+from rightseat.types.streams import closing
 from tests.contract.formats.cases import FIND, RING, TOOLS
 from tests.contract.models.cases import Heard, heard
 from tests.models.llamacpp.gbnf import Grammar

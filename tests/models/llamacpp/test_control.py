@@ -5,11 +5,11 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.messages import said
 from rightseat.models.llamacpp import control
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import MARK, Control, Discovery, Trusted
 from rightseat.models.llamacpp.template import Template, chatml
+from rightseat.types.messages import said
 from tests.models.llamacpp.test_template import clock
 
 TOKENS = ("<|im_start|>", "<|im_end|>", "<tool_call>", "<|", "|>", "x")

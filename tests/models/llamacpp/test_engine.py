@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong, UpstreamRefused
-from rightseat.messages import said
 from rightseat.models.llamacpp import control, gguf, template, weights
 from rightseat.models.llamacpp.engine import Attached, Engine, EngineDied
 from rightseat.models.llamacpp.process import Launch, NotStarted, Rules, spare_cores
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.streams import closing
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
 from tests.ground.waiting import read, until
 from tests.kit.patience import STUCK
 from tests.kit.process import alive, tree

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rightseat import errors
+from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
 from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.wire import Piece, Token
-from rightseat.secret import Secret
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 from tests.ground.waiting import read
 from tests.kit import breaks
 from tests.kit.answers import SSE, Reply, write_json

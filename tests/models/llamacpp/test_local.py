@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.messages import said
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.embedding import Embedder
 from rightseat.models.llamacpp.engine import Engine
@@ -16,7 +14,9 @@ from rightseat.models.llamacpp.options import attached, local
 from rightseat.models.llamacpp.process import Launch
 from rightseat.models.llamacpp.template import Sources, chatml
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt, Raw, Settings
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Raw, Settings
 from tests.ground.waiting import read
 from tests.models.llamacpp.standin import StandIn
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings, load
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import weights

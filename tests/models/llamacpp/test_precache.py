@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.cli import app
 from rightseat.config import load
 from rightseat.errors import ConfigError

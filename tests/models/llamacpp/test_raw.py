@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
 from rightseat.models.llamacpp import raw
 from rightseat.models.llamacpp.engine import Attached
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Raw, Settings
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Raw, Settings
 from tests.ground.waiting import read
 from tests.models.llamacpp.standin import StandIn
 

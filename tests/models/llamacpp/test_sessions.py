@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.seats import Talk, common
 from rightseat.models.llamacpp.sessions import completion, talk
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 from tests.ground.waiting import until
 from tests.models.llamacpp.slots import ANSWER, Server
 

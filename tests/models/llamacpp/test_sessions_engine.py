@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong
-from rightseat.events import Usage
-from rightseat.fragments import Fragment, Text, Used
-from rightseat.messages import Message, said
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.known import of_file, wanted
 from rightseat.models.llamacpp.model import Llama, Manner
 from rightseat.models.llamacpp.process import Launch
-from rightseat.prompt import Prompt, Settings
+from rightseat.types.chunks import Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import Message, said
+from rightseat.types.model import Prompt, Settings
 from tests.ground.waiting import read
 
 pytestmark = [

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp import template
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.gguf import Header
 from rightseat.models.llamacpp.merging import OPENING, fitted
 from rightseat.models.llamacpp.template import Template, TemplateRefused, mended
+from rightseat.types.messages import Call, Message, said
 
 # Templates are judged in child processes.
 pytestmark = pytest.mark.io

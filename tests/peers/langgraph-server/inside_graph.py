@@ -12,10 +12,10 @@ import msgspec
 import platform_graph
 
 from rightseat.agents.langgraph import langgraph
-from rightseat.events import Event
-from rightseat.messages import said
-from rightseat.prompt import ToolSpec
-from rightseat.turn import Answer, Turn
+from rightseat.types.events import Event
+from rightseat.types.messages import said
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Answer, Turn
 
 memory: Any = importlib.import_module("langgraph.checkpoint.memory")
 kept = platform_graph.drawn().compile(checkpointer=memory.InMemorySaver())

@@ -13,7 +13,7 @@ from rightseat.plugins.charts.grid import NoTable, grid
 from rightseat.plugins.charts.option import option
 from rightseat.plugins.charts.plot import Plot, plot
 from rightseat.plugins.charts.svg import svg
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.charts.tables import LONG, SAMPLES, Sample
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,11 +9,11 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightseat.doors.openbb.artifacts import artifact
-from rightseat.events import Artifact
-from rightseat.messages import said
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.stage import Output, StepFailed
-from rightseat.turn import Turn
+from rightseat.types.events import Artifact
+from rightseat.types.messages import said
+from rightseat.types.turn import Turn
 from tests.kit.house import says
 from tests.plugins.charts.tables import LONG
 from tests.plugins.flows.staged import asked, gave, kit, problems, run, stage, told

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from rightseat import Runtime
-from rightseat.continuation import Store
-from rightseat.events import Event, Interrupt, RunFailed, TextDelta
-from rightseat.messages import Message, said
 from rightseat.plugins.document import yaml_document
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.read import File
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.flows.stage import Kit
 from rightseat.plugins.problem import Problem
-from rightseat.prompt import Model
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.events import Event, Interrupt, RunFailed, TextDelta
+from rightseat.types.messages import Message, said
+from rightseat.types.model import Model
+from rightseat.types.stores import Store
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Owner, Turn
 from tests.kit.house import Lines
 
 ME = Owner("me")

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rightseat.continuation import Continuation
-from rightseat.events import Event, Interrupt, StepEnd, StepStart, TextDelta
-from rightseat.messages import said
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.flows.stage import Kit
 from rightseat.stores.sqlite import SQLite
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.events import Event, Interrupt, StepEnd, StepStart, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.stores import Continuation
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Owner, Turn
 from tests.kit.house import Lines, says
 from tests.kit.rounds import rounds, spread
 from tests.plugins.flows.acting import flow

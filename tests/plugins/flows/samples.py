@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import find
 from hypothesis import strategies as st
 
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.prompt import Prompt
-from rightseat.schema import checker
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.model import Prompt
+from rightseat.types.schema import checker
 
 DEEPEST = 6
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from rightseat.events import Event
-from rightseat.messages import Message
-from rightseat.messages import said as message
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known
 from rightseat.plugins.flows.stage import Kit, Output, Stage
 from rightseat.plugins.flows.steps import kind
 from rightseat.plugins.problem import Problem
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
-from rightseat.tools import Pause, Tool
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.messages import Message
+from rightseat.types.messages import said as message
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Tool
+from rightseat.types.turn import Turn
 from tests.kit.house import Lines
 
 AT = datetime.fromisoformat("2026-11-15T10:00:00+00:00")

@@ -12,19 +12,19 @@ import pytest
 import yaml
 
 from rightseat.config import load
-from rightseat.events import Artifact, Interrupt, Suggestions
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.stage import Kit
 from rightseat.plugins.flows.svg import svg
 from rightseat.plugins.flows.when import OPERATORS, holds, read
 from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.lib.run import Rules
-from rightseat.plugins.lib.run import tools_of as scripts_of
 from rightseat.plugins.load import read as read_plugin
 from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.python.run import Rules
+from rightseat.plugins.python.run import tools_of as scripts_of
 from rightseat.plugins.sql.database import Database
-from rightseat.registry.databases import databases
-from rightseat.turn import Answer
+from rightseat.types.events import Artifact, Interrupt, Suggestions
+from rightseat.types.turn import Answer
+from rightseat.wiring.databases import databases
 from tests.docs.test_docs import ROOT, blocks
 from tests.docs.test_plugins import written
 from tests.kit.house import Lines, says

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import StepStart, TextDelta
 from rightseat.plugins.flows.stage import Kit
+from rightseat.types.events import StepStart, TextDelta
 from tests.kit.house import Lines, says
 from tests.plugins.flows.acting import Scene, flow
 from tests.plugins.http.plugged import operation, plugin, tools

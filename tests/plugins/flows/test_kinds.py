@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import Event
 from rightseat.plugins.flows import steps
 from rightseat.plugins.flows.check import check
 from rightseat.plugins.flows.known import Known
 from rightseat.plugins.flows.stage import Output, Stage
-from rightseat.tools import Pause
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause
 from tests.kit.house import Lines, says
 from tests.plugins.flows.acting import flow, kit, scene
 

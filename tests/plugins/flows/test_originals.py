@@ -11,21 +11,21 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime
-from rightseat.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta
-from rightseat.messages import File, Message, Text
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.path import keys
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.flows.stage import Kit
 from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.lib.run import Rules
-from rightseat.plugins.lib.run import tools_of as scripts_of
 from rightseat.plugins.load import read_all
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.python.run import Rules
+from rightseat.plugins.python.run import tools_of as scripts_of
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.turn import Answer, Turn
+from rightseat.types.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta
+from rightseat.types.messages import File, Message, Text
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Turn
 from tests.plugins.flows.samples import Agreeable, sample
 from tests.plugins.http.plugged import tools
 from tests.plugins.http.target import Got, Target, said, target

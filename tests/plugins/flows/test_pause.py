@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import Interrupt, RunFinished, StepStart
 from rightseat.stores.memory import Memory
 from rightseat.stores.sqlite import SQLite
-from rightseat.tools import Ask, Pause
-from rightseat.turn import Answer, Owner
+from rightseat.types.events import Interrupt, RunFinished, StepStart
+from rightseat.types.tools import Ask, Pause
+from rightseat.types.turn import Answer, Owner
 from tests.kit.house import Lines, says
 from tests.plugins.flows.acting import Acts, Scene, flow, kit, scene
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
-from rightseat.fragments import Finish, Text, Used
 from rightseat.plugins.flows.attempt import Failure
 from rightseat.plugins.flows.play import Play
 from rightseat.plugins.flows.progress import first
 from rightseat.plugins.flows.stage import Output
-from rightseat.tools import Result
-from rightseat.turn import Turn
+from rightseat.types.chunks import Finish, Text, Used
+from rightseat.types.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
+from rightseat.types.tools import Result
+from rightseat.types.turn import Turn
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
 from tests.plugins.flows.acting import Acts, Scene, flow, kit, scene

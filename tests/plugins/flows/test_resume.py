@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
-from rightseat.events import CallResult, Event, RunFinished
-from rightseat.messages import said
+from rightseat.engine.loop import Assistant
 from rightseat.plugins.flows.perform import flow_tool
 from rightseat.plugins.flows.stage import Kit
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.load import read
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Answer, Turn
+from rightseat.types.events import CallResult, Event, RunFinished
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Turn
 from tests.kit.house import Lines, calls, says
 from tests.plugins.flows.acting import ANY, Acts, Scene, flow, folder, kit, scene
 from tests.plugins.wiring.written import answering

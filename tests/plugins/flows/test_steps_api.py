@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong, FlowStopped
-from rightseat.events import Custom
-from rightseat.history import estimate
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.known import Known
 from rightseat.plugins.flows.stage import Kit, Output, StepFailed
 from rightseat.plugins.flows.steps import kind
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.operation import Operation
-from rightseat.tools import Pause
+from rightseat.types.events import Custom
+from rightseat.types.tokens import estimate
+from rightseat.types.tools import Pause
 from tests.kit.house import says
 from tests.plugins.flows.staged import again, asked, gave, kit, problems, run, stage, told
 from tests.plugins.http.plugged import LOCAL, object_body, operation, parameter, plugin, tools

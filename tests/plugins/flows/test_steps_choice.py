@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Custom
-from rightseat.history import estimate
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.stage import StepFailed
 from rightseat.plugins.flows.steps import kind
+from rightseat.types.events import Custom
+from rightseat.types.tokens import estimate
 from tests.kit.house import says
 from tests.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
 

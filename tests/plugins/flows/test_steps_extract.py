@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import Artifact
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.path import Missing
 from rightseat.plugins.flows.stage import Output
+from rightseat.types.events import Artifact
 from tests.plugins.flows.staged import asked, gave, kit, problems, run, stage
 
 DATA: dict[str, Any] = {

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
-from rightseat.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
-from rightseat.fragments import Finish, Reasoning, Text
-from rightseat.history import estimate
-from rightseat.messages import said
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.names import Names
 from rightseat.plugins.flows.prompts import answer_step, fit
 from rightseat.plugins.flows.stage import Output, StepFailed
-from rightseat.prompt import Settings
-from rightseat.turn import Turn
+from rightseat.types.chunks import Finish, Reasoning, Text
+from rightseat.types.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
+from rightseat.types.messages import said
+from rightseat.types.model import Settings
+from rightseat.types.tokens import estimate
+from rightseat.types.turn import Turn
 from tests.kit.house import says
 from tests.kit.rounds import rounds
 from tests.plugins.flows.staged import asked, flow, gave, kit, problems, run, stage, told

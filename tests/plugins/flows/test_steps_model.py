@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.events import TextDelta
 from rightseat.models.llamacpp.options import local
 from rightseat.plugins.flows.flow import Next, Step
 from rightseat.plugins.flows.stage import Kit, Output
 from rightseat.plugins.flows.suggest import suggested
-from rightseat.tools import Pause
+from rightseat.types.events import TextDelta
+from rightseat.types.tools import Pause
 from tests.plugins.flows.staged import flow, kit, run, stage
 from tests.plugins.http.plugged import operation, parameter, plugin, tools
 from tests.plugins.http.target import said, target

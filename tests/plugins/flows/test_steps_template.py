@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.messages import said
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.names import Names
 from rightseat.plugins.flows.path import BadPath, Missing, at, keys, opened
 from rightseat.plugins.flows.stage import Output
 from rightseat.plugins.flows.template import Unknown, filled, holes, value_of
 from rightseat.plugins.flows.zone import now
-from rightseat.turn import Context, Forwarded, Turn
+from rightseat.types.messages import said
+from rightseat.types.turn import Context, Forwarded, Turn
 from tests.plugins.flows.staged import AT, kit, stage
 
 HOSTS = {"hosts": [{"name": "web-1", "cpu": 0.5}, {"name": "db-1", "cpu": 0.9}], "a.b": 1}

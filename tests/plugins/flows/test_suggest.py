@@ -1,9 +1,9 @@
 """next_flow: up to three questions that could come next."""
 
 from rightseat.errors import UpstreamBusy
-from rightseat.events import Suggestions
 from rightseat.plugins.flows.flow import Flow, Next, Step
 from rightseat.plugins.flows.suggest import suggested
+from rightseat.types.events import Suggestions
 from tests.kit.house import says
 from tests.plugins.flows.staged import asked, flow, kit, told
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from rightseat import Runtime
-from rightseat.events import Event, Interrupt
-from rightseat.fragments import Finish, Fragment, Text
-from rightseat.messages import said
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.flows.stage import Kit
-from rightseat.prompt import Prompt
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Answer, Owner, Turn
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.events import Event, Interrupt
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Owner, Turn
 from tests.kit.rounds import rounds
 from tests.plugins.flows.acting import flow
 

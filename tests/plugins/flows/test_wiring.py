@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import load
-from rightseat.events import Custom, Event, TextDelta
-from rightseat.library import Runtime
-from rightseat.messages import said
 from rightseat.plugins.selection import Selection
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.types.events import Custom, Event, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+from rightseat.wiring.library import Runtime
 from tests.kit.client import Client, request
 from tests.kit.house import house
 from tests.kit.patience import STUCK

@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
-from rightseat.events import Artifact
-from rightseat.messages import Message, said
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.operation import Body, Operation, Parameter, Place, Response, Server
 from rightseat.plugins.plugin import Auth, AuthKind, Plugin
-from rightseat.secret import Secret
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext, failure
-from rightseat.turn import Owner, Turn
+from rightseat.types.events import Artifact
+from rightseat.types.messages import Message, said
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, failure
+from rightseat.types.turn import Owner, Turn
 
 LOCAL = Gate(allow=("127.0.0.1",), patience=0.2)
 

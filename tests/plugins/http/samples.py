@@ -7,7 +7,7 @@ from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
 from rightseat.plugins.http.schemas import resolved
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 DEEPEST = 6
 

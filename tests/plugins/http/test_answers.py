@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.history import estimate
 from rightseat.plugins.http.api import Api
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.hidden import Hiding
 from rightseat.plugins.http.request import Draft
 from rightseat.plugins.http.telling import told
 from rightseat.plugins.http.tools import Caller, tools_of
-from rightseat.turn import Turn
+from rightseat.types.tokens import estimate
+from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK
 from tests.line.asking import results, run

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.outbound.fetch import check_headers
+from rightseat.http.fetch.fetch import check_headers
 from rightseat.plugins.http.arguments import Arguments
 from rightseat.plugins.http.request import draft
 from rightseat.plugins.operation import Body, Encoding, Operation
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.http.plugged import operation, parameter
 
 SERVER = "https://api.example/v1"

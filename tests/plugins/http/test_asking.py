@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, said
-from rightseat.events import CallResult, Interrupt, RunFinished
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.operation import Body, Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.schema import checker
 from rightseat.stores.sqlite import SQLite
-from rightseat.turn import Answer
+from rightseat.types.events import CallResult, Interrupt, RunFinished
+from rightseat.types.schema import checker
+from rightseat.types.turn import Answer
 from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 from tests.plugins.http.plugged import LOCAL, call, object_body, operation, parameter, plugin, tools

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.messages import File, Image, Message, Text
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.operation import Body, Encoding
+from rightseat.types.messages import File, Image, Message, Text
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.plugins.http.plugged import LOCAL, call, object_body, operation, plugin, tools

@@ -10,11 +10,11 @@ from urllib.parse import parse_qs
 import pytest
 from msgspec.structs import replace
 
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.oidc import Token, Tokens
 from rightseat.plugins.http.tools import tools_of
-from rightseat.secret import Secret
 from tests.plugins.http.plugged import LOCAL, auth, call, object_body, operation, parameter, plugin, tools
 from tests.plugins.http.target import Got, Target, said, sent
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.messages import File, Message, Text
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.load import read, read_all
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.schema import checker
+from rightseat.types.messages import File, Message, Text
+from rightseat.types.schema import checker
 from tests.plugins.http.plugged import call
 from tests.plugins.http.samples import sample
 from tests.plugins.http.target import Got, Target, said, sent

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import AddressRefused
-from rightseat.outbound import Rules, exchange
+from rightseat.http.fetch import Rules, exchange
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.operation import Server
 from tests.http.certificate import certificate

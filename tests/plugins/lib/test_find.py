@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.plugins.lib.find import scripts
 from rightseat.plugins.plugin import Script
 from rightseat.plugins.problem import Problem
+from rightseat.plugins.python.find import scripts
 from tests.plugins.lib.written import written
 
 SDK = """

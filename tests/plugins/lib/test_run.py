@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat import Runtime, isolate
-from rightseat.engine import Assistant
-from rightseat.events import CallResult, Interrupt
-from rightseat.isolate import ChildDied, Isolated
-from rightseat.messages import File, Message, Text, said
-from rightseat.plugins.lib.ask import Unread, ask
-from rightseat.plugins.lib.run import Rules, confinement, tools_of
+from rightseat import Runtime
+from rightseat.engine.loop import Assistant
+from rightseat.plugins.python.ask import Unread, ask
+from rightseat.plugins.python.run import Rules, confinement, tools_of
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Loaded, Shelf
-from rightseat.streams import closing
-from rightseat.tools import Result, Tool, ToolContext
-from rightseat.turn import Answer, Turn
+from rightseat.tools import subprocess as isolate
+from rightseat.tools.subprocess import ChildDied, Isolated
+from rightseat.types.events import CallResult, Interrupt
+from rightseat.types.messages import File, Message, Text, said
+from rightseat.types.streams import closing
+from rightseat.types.tools import Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Turn
 from tests.ground.waiting import until
 from tests.kit import process
 from tests.kit.house import Lines, calls, says
@@ -150,7 +151,7 @@ async def test_the_environment_of_the_server_is_not_there(
 async def test_what_it_prints_goes_to_the_log_and_not_into_the_answer(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "rightseat.isolate")
+    caplog.set_level(logging.INFO, "rightseat.tools.subprocess")
     text = '''
     from rightseat import tool
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from textwrap import dedent
 
-from rightseat.plugins.lib.find import scripts
 from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.python.find import scripts
 
 
 def written(folder: Path, **files: str) -> Path:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightseat.plugins.load import read
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 KEYS = st.sampled_from(
     [

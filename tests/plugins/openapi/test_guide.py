@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.reading.folders import api, only, plugin, problem
 
 MINIMAL = r"""openapi: 3.0.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rightseat.plugins.numerals import PATTERN, plain, problem
 from rightseat.plugins.openapi.patterns import on_number
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.reading.folders import schema_of
 
 KEYWORDS = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.reading.folders import api, only, plugin, problem, schema_of
 
 STRING = {"type": "string"}

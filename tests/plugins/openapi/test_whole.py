@@ -9,7 +9,7 @@ import pytest
 
 from rightseat.plugins.load import read, read_all
 from rightseat.plugins.operation import Operation
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.reading.folders import folder, plugin
 
 WILD = Path(__file__).parents[4] / "shared" / "plugins"

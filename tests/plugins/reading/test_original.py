@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.load import read, read_all
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 from tests.plugins.reading.folders import api, folder, only, plugin
 
 SDK_TOOL = """

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from rightseat.events import Event
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.shelf import Loaded, Shelf
-from rightseat.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
 HOSTS = {
     "list_hosts": "查询受管主机列表，返回主机名与地址",

@@ -3,16 +3,16 @@
 import pytest
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
-from rightseat.events import CallResult, Event, RunFailed, RunFinished
-from rightseat.messages import Call, File, Message, Text, said
 from rightseat.plugins.selection import Selection, names_of
 from rightseat.plugins.shelf import FIND, Shelf
-from rightseat.prompt import Prompt, ToolSpec
-from rightseat.streams import closing
-from rightseat.tools import Tool
-from rightseat.turn import Forwarded, Turn
+from rightseat.types.events import CallResult, Event, RunFailed, RunFinished
+from rightseat.types.messages import Call, File, Message, Text, said
+from rightseat.types.model import Prompt, ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Forwarded, Turn
 from tests.kit.house import Lines, calls, says
 from tests.plugins.selection.shelves import many, plugin, three, tool
 

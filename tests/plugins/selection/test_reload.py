@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from rightseat import Runtime
-from rightseat.engine import Assistant
-from rightseat.events import CallResult, Event, Interrupt, RunFailed
-from rightseat.messages import said
+from rightseat.engine.loop import Assistant
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Loaded, Shelf
 from rightseat.stores.memory import Memory
-from rightseat.streams import closing
-from rightseat.turn import Answer, Turn
+from rightseat.types.events import CallResult, Event, Interrupt, RunFailed
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Turn
 from tests.kit.house import Lines, calls, says
 from tests.plugins.selection.shelves import plugin
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings, PluginSettings, ToolSettings
 from rightseat.errors import ConfigError, UpstreamRefused
-from rightseat.messages import said
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import FIND, Shelf
 from rightseat.plugins.vectors import Vectors, fused
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.types.messages import said
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 from tests.plugins.selection.shelves import three
 
 AXES = {

@@ -11,8 +11,8 @@ from msgspec import json
 from rightseat.config import Config, load
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
-from rightseat.registry.databases import databases
-from rightseat.registry.plugins import shelf
+from rightseat.wiring.databases import databases
+from rightseat.wiring.plugins import shelf
 from tests.kit.server import Server
 from tests.plugins.sql.shops import sqlite_shop
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Artifact
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.stage import Kit, Output, StepFailed
+from rightseat.types.events import Artifact
 from tests.plugins.charts.tables import LONG
 from tests.plugins.flows.staged import run, stage
 from tests.plugins.flows.test_steps_model import embedded

@@ -1,8 +1,8 @@
 """What the model sees of a database."""
 
-from rightseat.history import estimate
 from rightseat.plugins.sql.query import distinct
 from rightseat.plugins.sql.schema import ALL, Column, Schema, Table
+from rightseat.types.tokens import estimate
 
 
 def table(name: str, *columns: str, comment: str = "") -> Table:

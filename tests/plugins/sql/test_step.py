@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightseat.events import Artifact, Custom
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.known import Known
 from rightseat.plugins.flows.stage import Kit, Output, StepFailed
 from rightseat.plugins.sql.database import Database, database
+from rightseat.types.events import Artifact, Custom
 from tests.kit.house import Lines, says
 from tests.plugins.flows.staged import asked, gave, problems, run, stage, told
 from tests.plugins.sql.shops import shop, sqlite_shop

@@ -11,7 +11,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.cli.chat import Talk, attachment
 from rightseat.cli.screen import Screen
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import NotFound
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Shelf

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from rightseat import Runtime, registry
+from rightseat import Runtime
+from rightseat import wiring as registry
 from rightseat.config import Config, ModelSettings, PluginSettings
-from rightseat.engine import Assistant
-from rightseat.events import Event
+from rightseat.engine.loop import Assistant
 from rightseat.plugins.http.files import attached
 from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Loaded, Shelf
-from rightseat.registry import plugins as registry_plugins
-from rightseat.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.wiring import plugins as registry_plugins
 from tests.doors.copilotkit import client as graphql
 from tests.kit.client import Client
 from tests.kit.client import request as raw

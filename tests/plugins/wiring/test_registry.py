@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import registry
+from rightseat import wiring as registry
 from rightseat.config import load
-from rightseat.engine import Assistant
+from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.library import Runtime
 from rightseat.plugins.selection import Selection
-from rightseat.registry.plugins import files, gate, stale
+from rightseat.wiring.library import Runtime
+from rightseat.wiring.plugins import files, gate, stale
 from tests.plugins.wiring.written import written
 
 Make = Callable[..., Runtime]

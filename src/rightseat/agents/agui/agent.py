@@ -8,20 +8,20 @@ from collections.abc import AsyncIterator
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agent import Recalled
+from rightseat.agents._peer.incoming import Incoming
+from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.agui.aliases import Aliases
 from rightseat.agents.agui.asked import Asked
 from rightseat.agents.agui.mapping import Mapping
 from rightseat.agents.agui.questions import thread_of
 from rightseat.agents.agui.request import body, message_ids
-from rightseat.agents.incoming import Incoming
-from rightseat.agents.lookout import Lookout
-from rightseat.agents.reach import Reach
 from rightseat.errors import CallerError, UpstreamRefused, UpstreamRejected
-from rightseat.events import Event
-from rightseat.sse import Reader
-from rightseat.streams import closing
-from rightseat.turn import MAX_DEPTH, Owner, Turn
+from rightseat.http.sse import Reader
+from rightseat.types.agents import Recalled
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.turn import MAX_DEPTH, Owner, Turn
 
 EVENT_LIMIT = 32 << 20
 """Of one event: a snapshot holds a whole state."""

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from rightseat.agents.agui.threads import belongs, peer_thread
 from rightseat.errors import ContinuationGone
-from rightseat.messages import Message
-from rightseat.turn import Answer, Turn
+from rightseat.types.messages import Message
+from rightseat.types.turn import Answer, Turn
 
 # Questions that are remembered with what was said before them, and those that were answered.
 _OPEN = 200

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.events import Usage
+from rightseat.types.events import Usage
 
 _COUNTS = ("inputTokens", "outputTokens", "cachedInputTokens")
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
@@ -27,7 +27,7 @@ from rightseat.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.messages import Call, Message, said
+from rightseat.types.messages import Call, Message, said
 
 
 class Begun(Struct):

@@ -10,14 +10,14 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.agui.fields import name, plain, usage, without_messages
 from rightseat.agents.agui.ledger import Ledger
 from rightseat.agents.agui.predicted import Predicted
 from rightseat.agents.agui.questions import asked, asked_before
 from rightseat.agents.agui.request import callable_tools
 from rightseat.agents.agui.snapshot import Snapshot
-from rightseat.agents.faults import Faults
-from rightseat.events import (
+from rightseat.types.events import (
     Custom,
     Event,
     Interrupt,
@@ -26,7 +26,7 @@ from rightseat.events import (
     StateDelta,
     StateSnapshot,
 )
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 Wire = dict[str, Any]
 # Between two pieces of a chunked message these may come without ending it.

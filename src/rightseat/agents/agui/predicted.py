@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from rightseat.agents.langgraph.partial import partial
-from rightseat.events import Event, StateDelta, StateSnapshot
+from rightseat.types.events import Event, StateDelta, StateSnapshot
 
 
 class Predicted:

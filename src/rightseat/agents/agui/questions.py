@@ -16,9 +16,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.events import Interrupt
-from rightseat.tools import APPROVAL, TEXT
-from rightseat.turn import Answer
+from rightseat.types.events import Interrupt
+from rightseat.types.tools import APPROVAL, TEXT
+from rightseat.types.turn import Answer
 
 _ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from rightseat.agents.agui.aliases import Aliases
 from rightseat.agents.agui.questions import commanded, resumed
-from rightseat.agui.write import spoken
-from rightseat.messages import Message
-from rightseat.prompt import ToolSpec
-from rightseat.turn import Turn
+from rightseat.http.agui.write import spoken
+from rightseat.types.messages import Message
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Turn
 
 
 def callable_tools(turn: Turn) -> tuple[ToolSpec, ...]:

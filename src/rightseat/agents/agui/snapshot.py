@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from rightseat.agents.agui.ledger import Ledger
-from rightseat.events import Event
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.turn import Turn
 
 
 class Snapshot:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rightseat.agent import Agent
+from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.options import Options, reach_of, settled
 from rightseat.agents.agui.agent import AguiAgent
-from rightseat.agents.lookout import Lookout
-from rightseat.agents.options import Options, reach_of, settled
 from rightseat.errors import UpstreamError, UpstreamOverloaded, UpstreamRefused, UpstreamTimeout
-from rightseat.tools import Tool
+from rightseat.types.agents import Agent
+from rightseat.types.tools import Tool
 
 
 class AguiSource:

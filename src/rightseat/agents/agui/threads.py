@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 
 _HALF = 8
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.agents.reach import Reach
+from rightseat.agents._peer.reach import Reach
 from rightseat.errors import RightseatError, UpstreamRejected
-from rightseat.events import Event
-from rightseat.tools import Pause, Result, Tool, ToolContext, failure
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, failure
 
 log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable
 import msgspec
 from msgspec import Struct
 
-from rightseat.agent import Recalled
+from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.agui.aliases import Aliases
 from rightseat.agents.agui.asked import Asked
 from rightseat.agents.agui.questions import thread_of as agui_thread
@@ -19,12 +20,11 @@ from rightseat.agents.copilotkit.lines import Lines
 from rightseat.agents.copilotkit.request import body, recalled
 from rightseat.agents.copilotkit.runtime import RuntimeLines
 from rightseat.agents.langgraph.questions import place
-from rightseat.agents.lookout import Lookout
-from rightseat.agents.reach import Reach
 from rightseat.errors import AgentNotFound, CallerError, Incomplete, UpstreamRefused
-from rightseat.events import Event, Interrupt
-from rightseat.streams import closing
-from rightseat.turn import MAX_DEPTH, Owner, Turn
+from rightseat.types.agents import Recalled
+from rightseat.types.events import Event, Interrupt
+from rightseat.types.streams import closing
+from rightseat.types.turn import MAX_DEPTH, Owner, Turn
 
 # Threads whose agent stopped before its end: that many are remembered.
 _PLACES = 1000

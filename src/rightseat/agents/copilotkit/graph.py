@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.agui.request import callable_tools
-from rightseat.agents.faults import Faults
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.mapping import Mapping
 from rightseat.agents.langgraph.questions import MESSAGES, VALUE
-from rightseat.events import Event
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.turn import Turn
 
 END = "__end__"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 
 # One line holds the whole state of an agent, with all its messages.
 LIMIT = 32 << 20

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from rightseat.agents.agui.request import callable_tools
-from rightseat.messages import Call, Message, said
-from rightseat.turn import Answer, Turn
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.turn import Answer, Turn
 
 Flat = dict[str, Any]
 

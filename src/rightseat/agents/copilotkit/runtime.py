@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.agui.mapping import Mapping
-from rightseat.agents.faults import Faults
-from rightseat.events import Event
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.turn import Turn
 
 # By its name there: its name in AG-UI, and the fields that are called otherwise.
 _NAMES: dict[str, tuple[str, dict[str, str]]] = {

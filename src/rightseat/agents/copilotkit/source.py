@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rightseat.agent import Agent
+from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.options import Options, reach_of, settled
 from rightseat.agents.copilotkit.actions import actions
 from rightseat.agents.copilotkit.agent import RemoteAgent
-from rightseat.agents.lookout import Lookout
-from rightseat.agents.options import Options, reach_of, settled
 from rightseat.errors import (
     DiscoveryFailed,
     RightseatError,
@@ -19,7 +18,8 @@ from rightseat.errors import (
     UpstreamRejected,
 )
 from rightseat.http.address import address
-from rightseat.tools import Tool
+from rightseat.types.agents import Agent
+from rightseat.types.tools import Tool
 
 
 class EndpointOptions(Options, frozen=True, kw_only=True):

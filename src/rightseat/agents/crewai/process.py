@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents.reach import Reach
+from rightseat.agents._peer.reach import Reach
 from rightseat.errors import Misused, RightseatError, UpstreamRefused, UpstreamTimeout
-from rightseat.isolate import KEPT, kill, listen
+from rightseat.tools.subprocess import KEPT, kill, listen
 
 PROGRAM = Path(__file__).with_name("program.py")
 # Nothing is told to anybody, and nothing is fetched at the start.

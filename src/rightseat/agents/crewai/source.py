@@ -8,17 +8,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agent import Agent, Recalled
+from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.options import settled
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.agui.agent import AguiAgent
 from rightseat.agents.crewai.process import CrewProcess
-from rightseat.agents.lookout import Lookout
-from rightseat.agents.options import settled
-from rightseat.agents.reach import Reach
 from rightseat.errors import ConfigError, RightseatError, UpstreamRefused
-from rightseat.events import Event
-from rightseat.streams import closing
-from rightseat.tools import Tool
-from rightseat.turn import Owner, Turn
+from rightseat.types.agents import Agent, Recalled
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner, Turn
 
 
 class CrewOptions(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from rightseat.agent import Recalled
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.langgraph.frames import Frame
 from rightseat.agents.langgraph.mapping import Mapping
 from rightseat.agents.langgraph.messages import recalled
@@ -15,9 +14,10 @@ from rightseat.agents.langgraph.questions import place
 from rightseat.agents.langgraph.request import Request, Schema, Standing, open_calls, request
 from rightseat.agents.langgraph.states import States
 from rightseat.errors import CallerError
-from rightseat.events import Event, RunFinished
-from rightseat.streams import closing
-from rightseat.turn import MAX_DEPTH, Owner, Turn
+from rightseat.types.agents import Recalled
+from rightseat.types.events import Event, RunFinished
+from rightseat.types.streams import closing
+from rightseat.types.turn import MAX_DEPTH, Owner, Turn
 
 SPACE = uuid.UUID("5f0c1c1e-6a3b-5b0e-9a55-2f9d7c9b3e11")
 

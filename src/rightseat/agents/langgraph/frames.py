@@ -1,11 +1,11 @@
 """Server-sent events with their names and ids: LangGraph tells by the name what an event is, and goes on from
-an id after a cut. (`rightseat.sse` reads only data.)"""
+an id after a cut. (`rightseat.http.sse` reads only data.)"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 
 # One event holds the whole state of a graph, with all its messages.
 LIMIT = 32 << 20

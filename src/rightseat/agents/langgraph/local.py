@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
 from rightseat.agents.langgraph.frames import Frame
 from rightseat.agents.langgraph.request import Request, Schema, Standing, standing
 from rightseat.agents.langgraph.server import MODES, keys
 from rightseat.errors import ConfigError, Misused
-from rightseat.streams import closing
-from rightseat.tools import Tool
-from rightseat.turn import Owner, Turn
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner, Turn
 
 # The parts of an event that are read; the others hold whole inputs and are not worth writing.
 _READ = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.mould import Mould
 from rightseat.agents.langgraph.questions import Open, opened, phrase, question
@@ -17,7 +17,7 @@ from rightseat.agents.langgraph.speech import Speech
 from rightseat.agents.langgraph.states import States
 from rightseat.agents.langgraph.wire import Happening
 from rightseat.errors import RightseatError
-from rightseat.events import Custom, Event, Reason, RunFinished
+from rightseat.types.events import Custom, Event, Reason, RunFinished
 
 INTERRUPT = "__interrupt__"
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rightseat.agents.langgraph.speech import worded
 from rightseat.agents.langgraph.wire import texts
-from rightseat.messages import Call, File, Image, Message, Part, Role, Text, said
+from rightseat.types.messages import Call, File, Image, Message, Part, Role, Text, said
 
 _ROLES: dict[str, Role] = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 _TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from rightseat.agents.langgraph.speech import Utterance
-from rightseat.events import Event, TextDelta
+from rightseat.types.events import Event, TextDelta
 
 _KEY = b'"content":'
 _word = msgspec.json.Decoder(str).decode

@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agent import AgentSource
+from rightseat.agents._peer.options import settled
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.hook import hook_of, target
 from rightseat.agents.langgraph.local import Local, LocalSource, compiled
 from rightseat.agents.langgraph.server import Server
 from rightseat.agents.langgraph.source import ServerSource
-from rightseat.agents.options import settled
-from rightseat.agents.reach import Reach
 from rightseat.errors import ConfigError
+from rightseat.types.agents import AgentSource
 
 _ONLY_SERVER = ("agents", "api_key", "headers", "on_before_request", "refresh")
 

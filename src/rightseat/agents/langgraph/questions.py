@@ -13,9 +13,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.events import Interrupt
-from rightseat.tools import APPROVAL, TEXT
-from rightseat.turn import Answer
+from rightseat.types.events import Interrupt
+from rightseat.types.tools import APPROVAL, TEXT
+from rightseat.types.turn import Answer
 
 _ID = re.compile(r"lg-([0-9a-f]{32})-(.{1,200})", re.DOTALL)
 # Where a graph puts its question, if it asks with a value of its own shape.

@@ -10,9 +10,9 @@ from msgspec import Struct
 from rightseat.agents.langgraph.messages import Chain, fresh, listed, unanswered
 from rightseat.agents.langgraph.questions import BREAKPOINT, Open, matched, opened
 from rightseat.errors import ContinuationGone
-from rightseat.messages import Message
-from rightseat.tools import approves
-from rightseat.turn import Turn
+from rightseat.types.messages import Message
+from rightseat.types.tools import approves
+from rightseat.types.turn import Turn
 
 # A client could name another thread, another user or a checkpoint by these.
 _RESERVED = ("thread_id", "run_id", "user_id", "graph_id", "assistant_id", "checkpoint", "langgraph_", "__")

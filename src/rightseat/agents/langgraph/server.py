@@ -16,10 +16,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents.incoming import Incoming
+from rightseat.agents._peer.incoming import Incoming
+from rightseat.agents._peer.reach import Reach
 from rightseat.agents.langgraph.frames import Frame, Frames
 from rightseat.agents.langgraph.request import Request, Schema, Standing, standing
-from rightseat.agents.reach import Reach
 from rightseat.errors import (
     Incomplete,
     RightseatError,
@@ -28,7 +28,7 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamRejected,
 )
-from rightseat.turn import Owner, Turn
+from rightseat.types.turn import Owner, Turn
 
 MODES = ("events", "values", "updates")
 PAGE = 100

@@ -8,15 +8,15 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from rightseat.agents.faults import Faults
+from rightseat.agents._peer.faults import Faults
+from rightseat.agents._peer.lookout import Lookout
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
 from rightseat.agents.langgraph.frames import Frame
 from rightseat.agents.langgraph.request import Request, Schema, Standing
 from rightseat.agents.langgraph.server import Assistant, Server
-from rightseat.agents.lookout import Lookout
 from rightseat.errors import DiscoveryFailed, RightseatError, UpstreamRefused
-from rightseat.tools import Tool
-from rightseat.turn import Owner, Turn
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner, Turn
 
 Lost = Callable[[UpstreamRefused], None]
 

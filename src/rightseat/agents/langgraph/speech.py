@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat.agents.langgraph.partial import partial
 from rightseat.agents.langgraph.wire import CallChunk, Chunk, Metadata, texts, thoughts
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,

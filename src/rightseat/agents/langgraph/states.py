@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from rightseat.agents.langgraph.wire import Happening
-from rightseat.events import Event, StateDelta, StateSnapshot, StepEnd, StepStart
+from rightseat.types.events import Event, StateDelta, StateSnapshot, StepEnd, StepStart
 
 # Messages are told as messages; the others are what a client put in.
 HIDDEN = frozenset(("messages", "copilotkit", "tools", "ag-ui", "__interrupt__"))

@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from rightseat.doctor.openbb.fault import Fault, misfit
-from rightseat.guard import loopback
+from rightseat.http.security import loopback
 
 RESERVED = {
     "streaming",

@@ -11,7 +11,7 @@ from rightseat.doctor.client import Reply, Unreachable
 from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.doctor.openbb.caller import CORS, ORIGIN, Caller, named
 from rightseat.doctor.openbb.fault import Fault, lines
-from rightseat.guard import loopback
+from rightseat.http.security import loopback
 
 OTHERS = ("https://pro.openbb.dev", "http://localhost", "http://localhost:1420", "http://localhost:5050")
 

@@ -14,7 +14,7 @@ from rightseat.doctor.openbb.caller import Caller, readable
 from rightseat.doctor.openbb.cors import preflights
 from rightseat.doctor.openbb.fault import Fault, lines
 from rightseat.doctor.openbb.requests import vote
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 
 TODAY, THEN = "agents.json", "copilots.json"
 WITHOUT = {TODAY: "today's client takes the other file", THEN: "the client of 2024 finds nobody"}

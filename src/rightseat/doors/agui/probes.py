@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Probe
 from rightseat.errors import UpstreamGarbled
-from rightseat.sse import Reader
+from rightseat.http.endpoint import Probe
+from rightseat.http.sse import Reader
 
 QUESTION = {
     "threadId": "doctor",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rightseat.agui import kept
-from rightseat.agui.read import agent_of, read, something
-from rightseat.agui.wire import RunAgentInput
-from rightseat.agui.write import refuse, stream
-from rightseat.door import Door, Host, Request, Route, decode
 from rightseat.doors.agui.probes import PROBES
-from rightseat.pump import Reply
+from rightseat.http.agui import kept
+from rightseat.http.agui.read import agent_of, read, something
+from rightseat.http.agui.wire import RunAgentInput
+from rightseat.http.agui.write import refuse, stream
+from rightseat.http.endpoint import Door, Host, Request, Route, decode
+from rightseat.http.reply import Reply
 
 
 def run(request: Request, host: Host) -> Reply:

@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from rightseat.agui import kept
-from rightseat.agui.read import agent_of, read
-from rightseat.agui.wire import RunAgentInput
-from rightseat.agui.write import stream
-from rightseat.door import Host, Request, Route, decode, whole
 from rightseat.doors.copilotkit.failures import told
 from rightseat.doors.copilotkit.resources import metadata, resource
 from rightseat.doors.copilotkit.suggestions import prepared, wanted
 from rightseat.errors import CallerError, NotConfigured
-from rightseat.pump import Reply
-from rightseat.streams import closing
-from rightseat.turn import Turn
+from rightseat.http.agui import kept
+from rightseat.http.agui.read import agent_of, read
+from rightseat.http.agui.wire import RunAgentInput
+from rightseat.http.agui.write import stream
+from rightseat.http.endpoint import Host, Request, Route, decode, whole
+from rightseat.http.reply import Reply
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
 
 encode = msgspec.json.Encoder().encode
 PATH = "/copilotkit"

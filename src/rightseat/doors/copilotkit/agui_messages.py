@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rightseat.agui.write import spoken
 from rightseat.doors.copilotkit.patch import patched
-from rightseat.events import CallArgs, CallResult, CallStart, StateDelta, StateSnapshot, TextDelta, TextStart
-from rightseat.journal import Entry, Posted
+from rightseat.http.agui.write import spoken
+from rightseat.types.events import (
+    CallArgs,
+    CallResult,
+    CallStart,
+    StateDelta,
+    StateSnapshot,
+    TextDelta,
+    TextStart,
+)
+from rightseat.types.threads import Entry, Posted
 
 
 def messages_of(entries: Iterable[Entry]) -> list[dict[str, Any]]:

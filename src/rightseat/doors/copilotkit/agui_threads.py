@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.agui.kept import connect
-from rightseat.agui.standing import standing
-from rightseat.door import Host, Request, Route, decode, piece
 from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
 from rightseat.doors.copilotkit.failures import told
 from rightseat.doors.copilotkit.recall import entries
 from rightseat.errors import CallerError, NotFound
-from rightseat.journal import NAME_LENGTH, Thread
-from rightseat.pump import Head, Reply
-from rightseat.sse import Reader
-from rightseat.streams import closing
+from rightseat.http.agui.kept import connect
+from rightseat.http.agui.standing import standing
+from rightseat.http.endpoint import Host, Request, Route, decode, piece
+from rightseat.http.reply import Head, Reply
+from rightseat.http.sse import Reader
+from rightseat.types.streams import closing
+from rightseat.types.threads import NAME_LENGTH, Thread
 
 encode = msgspec.json.Encoder().encode
 PATH = "/copilotkit/threads"

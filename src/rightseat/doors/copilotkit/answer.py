@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rightseat.door import Host, Request, whole
 from rightseat.doors.copilotkit.failures import listed, unfit
 from rightseat.doors.copilotkit.framing import PLAIN, Accepted, Framing
 from rightseat.doors.copilotkit.read import Asked, read
 from rightseat.doors.copilotkit.story import Story
 from rightseat.doors.copilotkit.wire import Posted
 from rightseat.errors import CallerError, MethodNotAllowed
-from rightseat.events import TextDelta
-from rightseat.pump import Reply
-from rightseat.streams import closing
+from rightseat.http.endpoint import Host, Request, whole
+from rightseat.http.reply import Reply
+from rightseat.types.events import TextDelta
+from rightseat.types.streams import closing
 
 if TYPE_CHECKING:
     from rightseat.doors.copilotkit.document import Prepared

@@ -6,12 +6,12 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from rightseat.door import Host, Request, Route, whole
 from rightseat.doors.copilotkit.agui import PATH
 from rightseat.doors.copilotkit.page import PAGE, POLICY
 from rightseat.errors import MethodNotAllowed, NotFound
-from rightseat.pages import AROUND, KINDS, Files
-from rightseat.pump import Reply
+from rightseat.http.endpoint import Host, Request, Route, whole
+from rightseat.http.reply import Reply
+from rightseat.http.static import AROUND, KINDS, Files
 
 HERE = Path(__file__).parent
 FILES = Files({"": HERE / "graphiql", "vendor/": HERE / "vendor"})

@@ -19,11 +19,11 @@ from graphql.language import (
 )
 from graphql.validation import NoSchemaIntrospectionCustomRule
 
+from rightseat.config.graphql_limits import DocumentLimits
 from rightseat.doors.copilotkit.nodes import children, nodes, reached
 from rightseat.doors.copilotkit.plan import Plan, planned
 from rightseat.doors.copilotkit.schema import schema
 from rightseat.doors.copilotkit.streaming import Streaming, found
-from rightseat.limits import DocumentLimits
 
 MAX_ERRORS = 5
 KEPT = 64

@@ -20,7 +20,6 @@ from graphql import (
     experimental_execute_incrementally,
 )
 
-from rightseat.door import Host, Request, piece
 from rightseat.doors.copilotkit.board import Board
 from rightseat.doors.copilotkit.bridge import Bridge, ours, shown, status_of
 from rightseat.doors.copilotkit.document import Prepared
@@ -31,9 +30,10 @@ from rightseat.doors.copilotkit.schema import schema
 from rightseat.doors.copilotkit.story import Story
 from rightseat.doors.copilotkit.variables import converted
 from rightseat.errors import CallerError
-from rightseat.events import RunFailed
-from rightseat.pump import Head, Reply
-from rightseat.streams import closing
+from rightseat.http.endpoint import Host, Request, piece
+from rightseat.http.reply import Head, Reply
+from rightseat.types.events import RunFailed
+from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from rightseat import errors
-from rightseat.agui.write import TITLES, title
-from rightseat.door import retry_header, whole
 from rightseat.errors import CallerError, RightseatError
-from rightseat.events import RunFailed
-from rightseat.incident import ARRIVED
-from rightseat.pump import Reply
+from rightseat.http.agui.write import TITLES, title
+from rightseat.http.endpoint import retry_header, whole
+from rightseat.http.reply import Reply
+from rightseat.runtime.incidents import ARRIVED
+from rightseat.types.events import RunFailed
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed

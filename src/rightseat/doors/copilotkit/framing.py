@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from rightseat.pump import Head
+from rightseat.http.reply import Head
 
 PLAIN = "application/json"
 GRAPHQL = "application/graphql-response+json"

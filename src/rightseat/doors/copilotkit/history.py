@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rightseat.doors.copilotkit.wire import SaidCall, WireMessage
-from rightseat.messages import Call, Image, Message, Role, said
+from rightseat.types.messages import Call, Image, Message, Role, said
 
 
 def conversation(posted: list[WireMessage]) -> tuple[Message, ...]:

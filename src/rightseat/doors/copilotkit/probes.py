@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Probe
+from rightseat.http.endpoint import Probe
 
 PATH = "/copilotkit"
 AGENTS = {"query": "query availableAgents { availableAgents { agents { name id description } } }"}

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agent import Guest
-from rightseat.door import Host, Request, client_spec, pinned
 from rightseat.doors.copilotkit.history import conversation
 from rightseat.doors.copilotkit.wire import Action, AgentState, Data, MetaEvent, Parameters
+from rightseat.engine.history import tail_results
 from rightseat.errors import AgentNotFound, CallerError
-from rightseat.history import tail_results
-from rightseat.prompt import Settings, ToolChoice, ToolSpec
-from rightseat.turn import Answer, Context, Forwarded, Topics, Turn
+from rightseat.http.endpoint import Host, Request, client_spec, pinned
+from rightseat.types.agents import Guest
+from rightseat.types.model import Settings, ToolChoice, ToolSpec
+from rightseat.types.turn import Answer, Context, Forwarded, Topics, Turn
 
 DEFAULT = "default"
 MAX_TOPICS = 10_000

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agui.standing import standing
-from rightseat.door import Host
 from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
 from rightseat.doors.copilotkit.read import decoded
 from rightseat.doors.copilotkit.story import encoded
-from rightseat.events import CallResult
-from rightseat.journal import Entry, Numbered, Posted
-from rightseat.turn import Owner
+from rightseat.http.agui.standing import standing
+from rightseat.http.endpoint import Host
+from rightseat.types.events import CallResult
+from rightseat.types.threads import Entry, Numbered, Posted
+from rightseat.types.turn import Owner
 
 encode = msgspec.json.Encoder().encode
 # The page writes its own instructions before every question.

@@ -8,11 +8,11 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.door import Host, Request, Route, whole
 from rightseat.doors.copilotkit import agui_threads
 from rightseat.doors.copilotkit.failures import told
 from rightseat.errors import MethodNotAllowed, NotConfigured, NotFound
-from rightseat.pump import Head, Reply
+from rightseat.http.endpoint import Host, Request, Route, whole
+from rightseat.http.reply import Head, Reply
 
 encode = msgspec.json.Encoder().encode
 PATH = "/copilotkit"

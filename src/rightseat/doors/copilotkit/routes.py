@@ -6,8 +6,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from rightseat.agui.write import refuse as refuse_events
-from rightseat.door import Door, Host, Request, Route, decode
 from rightseat.doors.copilotkit import agui, agui_threads, browser, resources
 from rightseat.doors.copilotkit.agui import PATH
 from rightseat.doors.copilotkit.answer import CLIENT, answer
@@ -15,7 +13,9 @@ from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
 from rightseat.doors.copilotkit.probes import PROBES
 from rightseat.doors.copilotkit.wire import Posted
 from rightseat.errors import CallerError, RightseatError
-from rightseat.pump import Reply
+from rightseat.http.agui.write import refuse as refuse_events
+from rightseat.http.endpoint import Door, Host, Request, Route, decode
+from rightseat.http.reply import Reply
 
 EVENTS = "text/event-stream"
 BATCH = "Several requests in one body are not taken. Send them one by one."

@@ -13,12 +13,12 @@ from graphql.type import (
     GraphQLStreamDirective,
 )
 
-from rightseat.door import Host, Request
 from rightseat.doors.copilotkit.failures import extensions
 from rightseat.doors.copilotkit.read import no_agent
 from rightseat.doors.copilotkit.recall import recalled
 from rightseat.doors.copilotkit.sdl import SDL
 from rightseat.errors import CallerError, RightseatError
+from rightseat.http.endpoint import Host, Request
 
 
 class Room(Protocol):

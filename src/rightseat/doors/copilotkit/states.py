@@ -8,7 +8,7 @@ import msgspec
 
 from rightseat.doors.copilotkit.patch import patched
 from rightseat.doors.copilotkit.read import Asked
-from rightseat.events import RunStarted, StateDelta, StateSnapshot, StepEnd, StepStart
+from rightseat.types.events import RunStarted, StateDelta, StateSnapshot, StepEnd, StepStart
 
 encode = msgspec.json.Encoder().encode
 

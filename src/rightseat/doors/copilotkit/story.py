@@ -17,7 +17,7 @@ from rightseat.doors.copilotkit.failures import details
 from rightseat.doors.copilotkit.read import Asked, decoded
 from rightseat.doors.copilotkit.states import AgentStates
 from rightseat.errors import GuardrailRefused, OutputGuarded
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from rightseat.door import Host
-from rightseat.events import CallArgs, CallEnd, CallStart, Event, RunFinished, RunStarted
-from rightseat.turn import Turn
+from rightseat.http.endpoint import Host
+from rightseat.types.events import CallArgs, CallEnd, CallStart, Event, RunFinished, RunStarted
+from rightseat.types.turn import Turn
 
 TOOL = "copilotkitSuggest"
 CALL = "call_suggestions"

@@ -8,11 +8,11 @@ import msgspec
 from graphql import GraphQLError, coerce_input_value
 from msgspec import Raw
 
-from rightseat.door import decode
 from rightseat.doors.copilotkit.plan import Plan
 from rightseat.doors.copilotkit.schema import input_type
 from rightseat.doors.copilotkit.wire import Data
 from rightseat.errors import CallerError
+from rightseat.http.endpoint import decode
 
 T = TypeVar("T")
 LARGE = 256 * 1024

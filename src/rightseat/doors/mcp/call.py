@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from rightseat.door import NAME, Host, Request
 from rightseat.doors.mcp.catalogue import asked, unknown
 from rightseat.doors.mcp.questions import answer_of
 from rightseat.doors.mcp.wire import INVALID_PARAMS, Ask, Refused
-from rightseat.messages import Call, Message, said
-from rightseat.sources import CALLED
-from rightseat.turn import Answer, Turn
+from rightseat.engine.toolsets import CALLED
+from rightseat.http.endpoint import NAME, Host, Request
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.turn import Answer, Turn
 
 
 def turn_of(ask: Ask, request: Request, host: Host) -> Turn:

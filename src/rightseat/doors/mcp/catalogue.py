@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.delegate import REQUEST
-from rightseat.door import Host
 from rightseat.doors.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Ask, Refused, response
-from rightseat.sources import CALLED
-from rightseat.tools import Tool
+from rightseat.engine.toolsets import CALLED
+from rightseat.http.endpoint import Host
+from rightseat.tools.delegate import REQUEST
+from rightseat.types.tools import Tool
 
 PAGE = 100
 OTHER = re.compile(r"[^A-Za-z0-9_-]+")

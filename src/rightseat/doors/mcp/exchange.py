@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.door import Host
 from rightseat.doors.mcp.outcome import Heard, result_of
 from rightseat.doors.mcp.questions import answer_of, put
 from rightseat.doors.mcp.wire import Ask, response
-from rightseat.events import Event
-from rightseat.sources import CALLED
-from rightseat.streams import closing, merge
-from rightseat.turn import Answer, Turn
+from rightseat.engine.toolsets import CALLED
+from rightseat.http.endpoint import Host
+from rightseat.types.events import Event
+from rightseat.types.streams import closing, merge
+from rightseat.types.turn import Answer, Turn
 
 ROUNDS = 10
 PATIENCE = 600.0

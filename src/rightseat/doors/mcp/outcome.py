@@ -9,7 +9,7 @@ import msgspec
 
 from rightseat.doors.mcp.questions import put
 from rightseat.doors.mcp.wire import Ask
-from rightseat.events import (
+from rightseat.types.events import (
     CallResult,
     CallStart,
     Custom,

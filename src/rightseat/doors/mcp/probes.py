@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Probe
+from rightseat.http.endpoint import Probe
 
 
 def listed(status: int, headers: Mapping[str, str], body: bytes) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.events import Interrupt
-from rightseat.turn import Answer
+from rightseat.types.events import Interrupt
+from rightseat.types.turn import Answer
 
 FIELD = "answer"
 PLAIN = ("string", "number", "integer", "boolean")

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Request
 from rightseat.doors.mcp.wire import (
     ABILITIES_KEY,
     HANDSHAKE,
@@ -26,6 +25,7 @@ from rightseat.doors.mcp.wire import (
     Envelope,
     Refused,
 )
+from rightseat.http.endpoint import Request
 
 # What of a request's parameters the newer era repeats in the header Mcp-Name.
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from rightseat.door import SSE, Door, Host, Request, Route, piece, retry_header, whole
 from rightseat.doors.mcp import catalogue
 from rightseat.doors.mcp.call import turn_of
 from rightseat.doors.mcp.exchange import Desk, Exchange
@@ -31,9 +30,10 @@ from rightseat.doors.mcp.wire import (
     server,
 )
 from rightseat.errors import RightseatError
-from rightseat.pump import Head, Reply
-from rightseat.sse import COMMENT, frame
-from rightseat.streams import closing
+from rightseat.http.endpoint import SSE, Door, Host, Request, Route, piece, retry_header, whole
+from rightseat.http.reply import Head, Reply
+from rightseat.http.sse import COMMENT, frame
+from rightseat.types.streams import closing
 
 SESSION = b"mcp-session-id"
 ABOUT = "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."

@@ -11,8 +11,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from rightseat.events import CallArgs, CallStart, Event, ReasoningDelta, RunFinished, TextDelta, TextStart
-from rightseat.sse import frame
+from rightseat.http.sse import frame
+from rightseat.types.events import (
+    CallArgs,
+    CallStart,
+    Event,
+    ReasoningDelta,
+    RunFinished,
+    TextDelta,
+    TextStart,
+)
 
 encode = msgspec.json.Encoder().encode
 FINISH = {"calls": "tool_calls", "interrupt": "stop"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Probe
+from rightseat.http.endpoint import Probe
 
 QUESTION = {"messages": [{"role": "user", "content": "Count from one to five, in words."}]}
 

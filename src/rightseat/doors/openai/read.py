@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from rightseat.door import Host, Request, client_spec, decode, header_id, pinned
 from rightseat.doors.openai.wire import (
     PASSED,
     AnyJson,
@@ -26,10 +25,11 @@ from rightseat.doors.openai.wire import (
     TextPart,
 )
 from rightseat.errors import CallerError
-from rightseat.messages import Call, File, Image, Message, Part, Role, Text, said
-from rightseat.prompt import Raw, Settings, ToolChoice, ToolSpec
-from rightseat.schema import checker
-from rightseat.turn import Turn
+from rightseat.http.endpoint import Host, Request, client_spec, decode, header_id, pinned
+from rightseat.types.messages import Call, File, Image, Message, Part, Role, Text, said
+from rightseat.types.model import Raw, Settings, ToolChoice, ToolSpec
+from rightseat.types.schema import checker
+from rightseat.types.turn import Turn
 
 MOST_PROMPTS = 8
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from rightseat.door import Door, Host, Request, Route, whole
 from rightseat.doors.openai.chunks import encode
 from rightseat.doors.openai.probes import PROBES
 from rightseat.doors.openai.read import Asked, read, read_completion, read_embedding
@@ -13,8 +12,9 @@ from rightseat.doors.openai.tokens import DetokenizeRequest, TokenizeRequest, de
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import complete, refuse, stream
 from rightseat.errors import NotConfigured, NotFound, RightseatError
-from rightseat.pump import Reply
-from rightseat.streams import numbered
+from rightseat.http.endpoint import Door, Host, Request, Route, whole
+from rightseat.http.reply import Reply
+from rightseat.types.streams import numbered
 
 
 def chat(request: Request, host: Host) -> Reply:

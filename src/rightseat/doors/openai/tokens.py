@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from rightseat.door import Host, Request, decode, whole
 from rightseat.doors.openai.chunks import encode
 from rightseat.doors.openai.write import refuse
 from rightseat.errors import RightseatError
-from rightseat.pump import Reply
+from rightseat.http.endpoint import Host, Request, decode, whole
+from rightseat.http.reply import Reply
 
 
 class TokenizeRequest(Struct, kw_only=True):

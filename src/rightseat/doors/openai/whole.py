@@ -6,7 +6,7 @@ import io
 from typing import Any, Protocol
 
 from rightseat.doors.openai.chunks import FINISH, PARAGRAPH, older
-from rightseat.events import (
+from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallStart,

@@ -10,16 +10,16 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.door import SSE, piece, retry_header
-from rightseat.door import whole as in_one_piece
 from rightseat.doors.openai import chunks, whole
 from rightseat.doors.openai.chunks import chunk, encode
 from rightseat.doors.openai.read import Asked
 from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
-from rightseat.events import Event, RunFailed, RunFinished, RunStarted, TextDelta, Usage
-from rightseat.pump import Head, Reply
-from rightseat.sse import COMMENT, frame
-from rightseat.streams import closing
+from rightseat.http.endpoint import SSE, piece, retry_header
+from rightseat.http.endpoint import whole as in_one_piece
+from rightseat.http.reply import Head, Reply
+from rightseat.http.sse import COMMENT, frame
+from rightseat.types.events import Event, RunFailed, RunFinished, RunStarted, TextDelta, Usage
+from rightseat.types.streams import closing
 
 TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
 FILTERED = (ContentRefused.code, GuardrailRefused.code, OutputGuarded.code)

@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from rightseat.doors.openbb.wire import listed, table, text, written
-from rightseat.events import Artifact
+from rightseat.types.events import Artifact
 
 CHARTS = ("line", "bar", "scatter")
 ROUND = ("pie", "donut")

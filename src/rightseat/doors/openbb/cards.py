@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urljoin
 
-from rightseat.door import Host
+from rightseat.http.endpoint import Host
 
 ANY = "auto"
 MOST_PLUGINS = 50

@@ -16,10 +16,11 @@ from rightseat.doors.openbb.read import Asked, Source, last_said
 from rightseat.doors.openbb.results import Told
 from rightseat.doors.openbb.widgets import EXECUTE, Offer
 from rightseat.doors.openbb.wire import table, written
-from rightseat.history import estimate, fitted, least
-from rightseat.messages import Call, File, Image, Message, Text, said
-from rightseat.outbound import Outbound
-from rightseat.turn import Context, Turn
+from rightseat.engine.history import fitted, least
+from rightseat.http.fetch import Outbound
+from rightseat.types.messages import Call, File, Image, Message, Text, said
+from rightseat.types.tokens import estimate
+from rightseat.types.turn import Context, Turn
 
 # How a question of ours may end: with a mark, a list to choose from, a word on how to answer.
 ASKING = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from rightseat.doors.openbb.calls import Made, recalled
 from rightseat.doors.openbb.widgets import Offer
 from rightseat.doors.openbb.wire import SMUGGLED, Due, State, listed, state_of, table, text, written
-from rightseat.messages import Role
+from rightseat.types.messages import Role
 
 ROLES: dict[str, Role] = {
     "human": "user",

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import Probe
 from rightseat.errors import RightseatError, UpstreamGarbled
-from rightseat.sse import Reader
+from rightseat.http.endpoint import Probe
+from rightseat.http.sse import Reader
 
 QUESTION = {"messages": [{"role": "human", "content": "Count from one to five, in words."}]}
 FAILED = re.compile(r" \(([a-z_]+)\)\Z")

@@ -6,7 +6,6 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.door import NAME, Described, Host, Request, decode, pinned
 from rightseat.doors.openbb.context import Added, added, carried, surroundings
 from rightseat.doors.openbb.messages import Batch, Item, Said, artifact_names, conversation
 from rightseat.doors.openbb.results import pieces
@@ -14,9 +13,10 @@ from rightseat.doors.openbb.widgets import Offer, old, unique
 from rightseat.doors.openbb.wire import TODAY, Due, Query, State, listed, table, text
 from rightseat.doors.openbb.workspace import offers, size
 from rightseat.errors import CallerError, NotFound
-from rightseat.history import estimate
-from rightseat.messages import File
-from rightseat.turn import Forwarded, Turn
+from rightseat.http.endpoint import NAME, Described, Host, Request, decode, pinned
+from rightseat.types.messages import File
+from rightseat.types.tokens import estimate
+from rightseat.types.turn import Forwarded, Turn
 
 EMPTY = "messages list cannot be empty."
 DATA_TOKENS = 20_000

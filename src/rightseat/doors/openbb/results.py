@@ -18,10 +18,10 @@ from msgspec import Struct
 from rightseat import documents
 from rightseat.doors.openbb.wire import listed, table, text, written
 from rightseat.errors import RightseatError
-from rightseat.history import estimate
-from rightseat.messages import File, Image
-from rightseat.outbound import Outbound
-from rightseat.tools import failure
+from rightseat.http.fetch import Outbound
+from rightseat.types.messages import File, Image
+from rightseat.types.tokens import estimate
+from rightseat.types.tools import failure
 
 PLAIN = (None, "json", "txt", "md")
 FILES = ("pdf", "jpg", "jpeg", "png", "xlsx", "xls", "docx")

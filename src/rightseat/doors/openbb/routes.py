@@ -6,13 +6,13 @@ import logging
 
 import msgspec
 
-from rightseat.door import Door, Host, Request, Route, decode, whole
 from rightseat.doors.openbb.cards import agents, copilots
 from rightseat.doors.openbb.probes import PROBES
 from rightseat.doors.openbb.read import read
 from rightseat.doors.openbb.wire import Feedback, Query
 from rightseat.doors.openbb.write import refuse, stream
-from rightseat.pump import Reply
+from rightseat.http.endpoint import Door, Host, Request, Route, decode, whole
+from rightseat.http.reply import Reply
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode

@@ -16,8 +16,8 @@ from msgspec import Struct
 from rightseat.doors.openbb.identity import derived
 from rightseat.doors.openbb.wire import Query, listed, table, text, written
 from rightseat.errors import CallerError
-from rightseat.prompt import ToolSpec
-from rightseat.schema import checker
+from rightseat.types.model import ToolSpec
+from rightseat.types.schema import checker
 
 GET_WIDGET = "get_widget_data"
 GET_EXTRA = "get_extra_widget_data"

@@ -20,8 +20,8 @@ from rightseat.doors.openbb.widgets import (
     widgets,
 )
 from rightseat.doors.openbb.wire import Query, listed, table, text
-from rightseat.history import estimate
-from rightseat.prompt import ToolSpec
+from rightseat.types.model import ToolSpec
+from rightseat.types.tokens import estimate
 
 MAX_OFFERS = 96
 MAX_TEXT = 2000

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from rightseat.door import SSE, Host, retry_header, whole
 from rightseat.doors.openbb import calls
 from rightseat.doors.openbb.artifacts import artifact
 from rightseat.doors.openbb.citations import citations, foreign
@@ -20,7 +19,10 @@ from rightseat.doors.openbb.read import Asked
 from rightseat.doors.openbb.results import web
 from rightseat.doors.openbb.wire import Due
 from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError
-from rightseat.events import (
+from rightseat.http.endpoint import SSE, Host, retry_header, whole
+from rightseat.http.reply import Head, Reply
+from rightseat.http.sse import COMMENT, frame
+from rightseat.types.events import (
     Artifact,
     CallArgs,
     CallEnd,
@@ -38,9 +40,7 @@ from rightseat.events import (
     TextDelta,
     TextStart,
 )
-from rightseat.pump import Head, Reply
-from rightseat.sse import COMMENT, frame
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 
 encode = msgspec.json.Encoder().encode
 CHUNK = b'event: copilotMessageChunk\ndata: {"delta":'

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.conversation import PROVIDER
 from rightseat.models.anthropic.wire import EVENT, Block, Counts, Delta, Event
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
 
 Reason = Literal["stop", "length", "content_filter", "calls"]
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rightseat.abilities import Abilities, known
 from rightseat.errors import (
     CallerError,
     ConfigError,
@@ -17,16 +16,17 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.fragments import Fragment
 from rightseat.http import Client, Response
 from rightseat.http.address import address, check_headers
+from rightseat.http.retry import retrying
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.answer import Answer
 from rightseat.models.anthropic.exchange import Exchange
 from rightseat.models.anthropic.request import Asked, Manner, asked
 from rightseat.models.anthropic.thoughts import Thoughts
-from rightseat.prompt import Prompt
-from rightseat.retry import retrying
+from rightseat.types.capabilities import Abilities, known
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 if TYPE_CHECKING:
     import anthropic

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.history import paired
-from rightseat.messages import Call, Message
+from rightseat.engine.history import paired
 from rightseat.models.anthropic.known import Claude
 from rightseat.models.anthropic.parts import Block, blocks, text
+from rightseat.types.messages import Call, Message
 
 PROVIDER = "anthropic"
 NUDGE = "Go on."

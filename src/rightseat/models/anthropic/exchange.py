@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, joined
 from rightseat.http import Response
+from rightseat.http.sse import Reader
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.answer import Answer
-from rightseat.sse import Reader
+from rightseat.types.chunks import Fragment, joined
 
 # An answer that is still not over by then is a server that runs away.
 _ANSWER_LIMIT = 256 << 20

@@ -9,7 +9,7 @@ from typing import Any
 from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.http import ConnectTimeout, NotHttp
-from rightseat.retry import retry_after
+from rightseat.http.retry import retry_after
 
 # The API has no code for it, only words.
 _TOO_LONG = re.compile(

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.abilities import known as believed
-from rightseat.abilities import said
 from rightseat.errors import ConfigError
 from rightseat.http.address import host
 from rightseat.models.anthropic.client import ANTHROPIC_URL, Anthropic
 from rightseat.models.anthropic.request import Manner
-from rightseat.nearest import meant
+from rightseat.types.capabilities import known as believed
+from rightseat.types.capabilities import said
+from rightseat.types.nearest import meant
 
 _ABLE = ("tools", "parallel", "schema", "images")
 

@@ -7,7 +7,7 @@ import binascii
 from typing import Any, assert_never
 
 from rightseat.errors import CallerError
-from rightseat.messages import File, Image, Part, Text
+from rightseat.types.messages import File, Image, Part, Text
 
 Block = dict[str, Any]
 

@@ -11,7 +11,7 @@ from rightseat.models.anthropic import known
 from rightseat.models.anthropic.conversation import PROVIDER, Conversation, conversation, plain
 from rightseat.models.anthropic.known import UNKNOWN_LONGEST, Claude
 from rightseat.models.anthropic.schema import enforceable
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
 LEAST_BUDGET = 1024
 BUDGET = 8192

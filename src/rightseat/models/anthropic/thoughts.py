@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat import fragments
-from rightseat.fragments import CallArgs, CallName, Fragment, Text
-from rightseat.messages import Message, Opaque
-from rightseat.prompt import Prompt
+from rightseat.types import chunks as fragments
+from rightseat.types.chunks import CallArgs, CallName, Fragment, Text
+from rightseat.types.messages import Message, Opaque
+from rightseat.types.model import Prompt
 
 ROOM = 8 << 20
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
 from rightseat.models.google import faults
 from rightseat.models.google.marks import PROVIDER, Mark, blob, written
 from rightseat.models.google.sdk import types
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
 
 _REASONS: dict[str, Literal["stop", "length"]] = {
     "STOP": "stop",

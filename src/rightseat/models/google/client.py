@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 import msgspec
 
-from rightseat.abilities import Abilities
 from rightseat.errors import (
     CallerError,
     ConfigError,
@@ -22,15 +21,16 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.fragments import Fragment
 from rightseat.http.address import address, check_headers
+from rightseat.http.retry import retrying
 from rightseat.models.google import request
 from rightseat.models.google.answer import Answer
 from rightseat.models.google.exchange import Exchange, Times, tracing
 from rightseat.models.google.request import Manner
 from rightseat.models.google.sdk import genai, types
-from rightseat.prompt import Prompt
-from rightseat.retry import retrying
+from rightseat.types.capabilities import Abilities
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 # Only these may pass by themselves; a rejection or a wrong key will not.
 _AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}

@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.retry import LONGEST_WAIT, retry_after
+from rightseat.http.retry import LONGEST_WAIT, retry_after
 
 _WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
 # What an end without a good answer means, for the one who asked.

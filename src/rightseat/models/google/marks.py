@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.messages import Message
+from rightseat.types.messages import Message
 
 PROVIDER = "google"
 

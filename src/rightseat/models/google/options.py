@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat import abilities
 from rightseat.errors import ConfigError
 from rightseat.http.address import host
-from rightseat.nearest import meant
+from rightseat.types import capabilities as abilities
+from rightseat.types.nearest import meant
 
 if TYPE_CHECKING:
     from rightseat.models.google.client import Google

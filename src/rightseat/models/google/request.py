@@ -11,12 +11,12 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Struct
 
-from rightseat.abilities import bare
 from rightseat.errors import CallerError
-from rightseat.messages import Call, File, Image, Message, Part, Text
 from rightseat.models.google.marks import Mark, marks
 from rightseat.models.google.schemas import narrowed, parameters
-from rightseat.prompt import Prompt, Settings, ToolChoice
+from rightseat.types.capabilities import bare
+from rightseat.types.messages import Call, File, Image, Message, Part, Text
+from rightseat.types.model import Prompt, Settings, ToolChoice
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from rightseat.calling.pointers import found
+from rightseat.tools.text_calls.pointers import found
 
 Json = dict[str, Any]
 

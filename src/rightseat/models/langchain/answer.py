@@ -9,11 +9,11 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from rightseat.errors import Misused
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
 from rightseat.models.langchain import faults
 from rightseat.models.langchain.calls import Calls
 from rightseat.models.langchain.thoughts import KINDS, PROVIDER, Thoughts
+from rightseat.types.chunks import Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
+from rightseat.types.events import Usage
 
 Reason = Literal["stop", "length", "content_filter"]
 

@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import RunnableBindingBase
 
 from rightseat.errors import Misused
-from rightseat.prompt import Prompt, ToolSpec
+from rightseat.types.model import Prompt, ToolSpec
 
 # What a setting may be called: a model takes it by a field of the same name.
 _FIELDS: dict[str, tuple[str, ...]] = {

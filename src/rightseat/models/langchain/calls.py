@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.fragments import CallArgs, CallName, Fragment
+from rightseat.types.chunks import CallArgs, CallName, Fragment
 
 
 class _Open(Struct):

@@ -7,14 +7,14 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.abilities import Abilities
-from rightseat.fragments import Fragment
 from rightseat.models.langchain import request
 from rightseat.models.langchain.answer import Answer
 from rightseat.models.langchain.binding import bound, declared
 from rightseat.models.langchain.reading import END, Reading, Times, threaded
 from rightseat.models.langchain.source import Source
-from rightseat.prompt import Prompt
+from rightseat.types.capabilities import Abilities
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 
 class LangChain:

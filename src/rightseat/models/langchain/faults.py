@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from rightseat import errors
+from rightseat.config.secret import mask
 from rightseat.errors import RightseatError
-from rightseat.retry import retry_after
-from rightseat.secret import mask
+from rightseat.http.retry import retry_after
 
 log = logging.getLogger(__name__)
 _TOO_LONG = re.compile(

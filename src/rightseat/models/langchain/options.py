@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat import abilities
 from rightseat.errors import ConfigError
-from rightseat.nearest import meant
+from rightseat.types import capabilities as abilities
+from rightseat.types.nearest import meant
 
 if TYPE_CHECKING:
     from rightseat.models.langchain.client import LangChain

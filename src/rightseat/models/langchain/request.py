@@ -7,9 +7,9 @@ from typing import Any, assert_never
 import msgspec
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from rightseat.messages import Call, File, Image, Message, Part, Text, said
 from rightseat.models.langchain.thoughts import kept
-from rightseat.prompt import Prompt
+from rightseat.types.messages import Call, File, Image, Message, Part, Text, said
+from rightseat.types.model import Prompt
 
 Block = str | dict[Any, Any]
 

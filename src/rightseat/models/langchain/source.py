@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from rightseat.config.loading import load
 from rightseat.errors import ConfigError, Misused
-from rightseat.loading import load
 
 
 def found(target: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.messages import Message
+from rightseat.types.messages import Message
 
 PROVIDER = "langchain"
 KINDS = ("thinking", "redacted_thinking", "reasoning")

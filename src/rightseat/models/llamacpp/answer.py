@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rightseat.calling.reader import Unreadable
-from rightseat.calling.stops import Stops
 from rightseat.errors import UpstreamGarbled
-from rightseat.fragments import Finish, Fragment, Text, Used
 from rightseat.models.llamacpp.formats import Plan
 from rightseat.models.llamacpp.likelihood import tokens
 from rightseat.models.llamacpp.request import likely
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Settings
+from rightseat.tools.text_calls.reader import Unreadable
+from rightseat.tools.text_calls.stops import Stops
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.model import Settings
 
 
 class Answer:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from itertools import islice, takewhile
 
-from rightseat.messages import said
 from rightseat.models.llamacpp import sessions
 from rightseat.models.llamacpp.likelihood import NEVER
 from rightseat.models.llamacpp.sessions import Server
-from rightseat.prompt import Prompt, ToolChoice, ToolSpec
-from rightseat.streams import closing
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
+from rightseat.types.streams import closing
 
 # Each tool costs as much as reading its description and the question.
 MOST_TOOLS = 8

@@ -12,13 +12,13 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from rightseat.config.secret import Secret
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http import address as http
+from rightseat.http.sse import Reader
 from rightseat.models.llamacpp import faults
 from rightseat.models.llamacpp.silence import Silence
 from rightseat.models.llamacpp.wire import Piece, Token, Tokens
-from rightseat.secret import Secret
-from rightseat.sse import Reader
 
 _ERROR_BODY = 64 << 10
 _REPLY = 64 << 20

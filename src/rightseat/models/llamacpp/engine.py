@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
+from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
 from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.process import Child, Launch, NotStarted, Rules
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.secret import Secret
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from rightseat.models.llamacpp import gguf
 from rightseat.models.llamacpp.control import of_model
 from rightseat.models.llamacpp.model import Known, Server, Source
 from rightseat.models.llamacpp.template import LONGEST, Sources, chatml, from_header, from_props
-from rightseat.nearest import nearest
+from rightseat.types.nearest import nearest
 
 CHATML = "chatml"
 

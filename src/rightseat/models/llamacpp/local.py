@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError
-from rightseat.fragments import Fragment
 from rightseat.models.llamacpp.embedding import Embedder
 from rightseat.models.llamacpp.model import Llama, Manner, Server, Source
 from rightseat.models.llamacpp.raw import complete
-from rightseat.prompt import Prompt, Raw, Settings
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt, Raw, Settings
+from rightseat.types.streams import closing
 
 
 class Local(Llama):

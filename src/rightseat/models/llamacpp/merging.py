@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rightseat.messages import Call, Message
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Trusted
+from rightseat.types.messages import Call, Message
 
 Turn = dict[str, Any]
 # A template that demands a user first gets one where the conversation begins with the assistant.

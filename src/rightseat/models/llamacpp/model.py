@@ -14,12 +14,9 @@ from typing import Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat import lens
 from rightseat.errors import CallerError, ContextTooLong
-from rightseat.fragments import Fragment
-from rightseat.messages import Text as TextPart
-from rightseat.messages import said
 from rightseat.models.llamacpp import choosing, control, request, room, sessions
+from rightseat.models.llamacpp import prompt_log as lens
 from rightseat.models.llamacpp.answer import Answer
 from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.control import Control, Discovery
@@ -29,8 +26,11 @@ from rightseat.models.llamacpp.sandbox import Clock
 from rightseat.models.llamacpp.seats import common
 from rightseat.models.llamacpp.template import Sources, Template, load
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.chunks import Fragment
+from rightseat.types.messages import Text as TextPart
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import formats, gguf, prefixes, weights
 from rightseat.models.llamacpp.client import address
@@ -20,8 +21,7 @@ from rightseat.models.llamacpp.local import Local
 from rightseat.models.llamacpp.model import Manner
 from rightseat.models.llamacpp.pool import Shared
 from rightseat.models.llamacpp.process import Launch, Rules
-from rightseat.nearest import meant
-from rightseat.secret import Secret
+from rightseat.types.nearest import meant
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]

@@ -15,11 +15,11 @@ from typing import Literal
 
 import msgspec
 
+from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.isolate import kill
 from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.runner import Order, Ready
-from rightseat.secret import Secret
+from rightseat.tools.subprocess import kill
 
 # What the child may know of our environment: nothing that could be a secret.
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES")

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from rightseat.errors import CallerError
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Text, Used
 from rightseat.models.llamacpp import sessions
 from rightseat.models.llamacpp.model import Server
 from rightseat.models.llamacpp.request import sampling
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Raw, Settings
-from rightseat.streams import closing
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Raw, Settings
+from rightseat.types.streams import closing
 
 # As OpenAI's: a text has no end of its own, and a small model goes on until its context is full.
 MAX_TOKENS = 16

@@ -6,7 +6,7 @@ from typing import Any
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats.format import Plan
-from rightseat.prompt import Settings
+from rightseat.types.model import Settings
 
 _MOST_LIKELY = 20
 # Passed on as they are, where the caller sends them.

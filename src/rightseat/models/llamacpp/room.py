@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from rightseat.errors import ContextTooLong
-from rightseat.prompt import Prompt
+from rightseat.types.model import Prompt
 
 
 def told(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:

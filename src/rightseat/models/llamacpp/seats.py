@@ -25,7 +25,7 @@ from rightseat.errors import RightseatError
 from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.prefixes import Prefix, removed
 from rightseat.models.llamacpp.process import Launch
-from rightseat.streams import closing
+from rightseat.types.streams import closing
 
 # A prompt as it is sent: text, or its tokens where a control token of somebody else's stands in it.
 Text = str | list[int]

@@ -13,8 +13,8 @@ from rightseat.models.llamacpp.prefixes import Prefix, saved
 from rightseat.models.llamacpp.process import Launch
 from rightseat.models.llamacpp.seats import NOBODY, Seats, Talk, Text, asked
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt
-from rightseat.streams import closing
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
 
 
 class Server(Protocol):

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError, ConfigError
-from rightseat.messages import Message
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.gguf import Header
 from rightseat.models.llamacpp.merging import fitted
 from rightseat.models.llamacpp.proof import Question, Verdict, variables
 from rightseat.models.llamacpp.sandbox import FAILURES, Clock, Sandbox, TooMuch
+from rightseat.types.messages import Message
 
 LONGEST = 1 << 20
 TOOL_USE = "tool_use"

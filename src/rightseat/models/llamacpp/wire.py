@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from rightseat.events import Usage
+from rightseat.types.events import Usage
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import msgspec
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import Finish, Fragment, Reasoning, Refusal, Text, Used
 from rightseat.models.openai import faults
 from rightseat.models.openai.calls import Calls
 from rightseat.models.openai.wire import CHUNK, Choice, Chunk, Delta, ToolCall
+from rightseat.types.chunks import Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.events import Usage
 
 Reason = Literal["stop", "length", "content_filter", "calls"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
-from rightseat.fragments import Fragment
 from rightseat.models.openai import request, responses_body
 from rightseat.models.openai.answer import Answer
 from rightseat.models.openai.request import Dialect
 from rightseat.models.openai.responses_answer import ResponsesAnswer
-from rightseat.prompt import Prompt
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 Summary = Literal["auto", "concise", "detailed"]
 Path = tuple[str, ...]

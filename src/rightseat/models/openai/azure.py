@@ -10,9 +10,9 @@ from typing import Any
 
 from yarl import URL
 
+from rightseat.config.loading import load
 from rightseat.errors import ConfigError
 from rightseat.http.address import address
-from rightseat.loading import load
 from rightseat.models.openai import faults
 
 TokenProvider = Callable[[], str | Awaitable[str]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from rightseat.fragments import CallArgs, CallName, Fragment
 from rightseat.models.openai.wire import TEXT, Function, ToolCall
+from rightseat.types.chunks import CallArgs, CallName, Fragment
 
 
 class _Open(Struct):

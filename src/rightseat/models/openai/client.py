@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from rightseat.abilities import Abilities, known, said
 from rightseat.errors import (
     CallerError,
     RightseatError,
@@ -19,17 +18,18 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.fragments import Fragment
 from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
 from rightseat.http.address import address, check_headers, host
+from rightseat.http.retry import retrying
 from rightseat.models.openai import faults
 from rightseat.models.openai.api import Path
 from rightseat.models.openai.azure import token
 from rightseat.models.openai.exchange import Exchange
 from rightseat.models.openai.vendor import Vendor
 from rightseat.models.openai.watchdog import Watchdog
-from rightseat.prompt import Prompt
-from rightseat.retry import retrying
+from rightseat.types.capabilities import Abilities, known, said
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Prompt
 
 OPENAI_URL = "https://api.openai.com/v1"
 EMBEDDINGS: Path = ("embeddings",)

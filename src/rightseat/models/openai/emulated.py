@@ -13,17 +13,17 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.calling.generic import CALLS, THOUGHT, Envelope, worded
-from rightseat.calling.reader import Reader, Unreadable
-from rightseat.calling.stops import Stops
 from rightseat.errors import OutputInvalid, UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallName, Finish, Fragment, Refusal, Text, Used
-from rightseat.messages import Message, said
 from rightseat.models.openai.client import OpenAI
-from rightseat.prompt import Prompt, Settings
-from rightseat.schema import Checker, checker
-from rightseat.streams import closing
+from rightseat.tools.text_calls.generic import CALLS, THOUGHT, Envelope, worded
+from rightseat.tools.text_calls.reader import Reader, Unreadable
+from rightseat.tools.text_calls.stops import Stops
+from rightseat.types.chunks import CallName, Finish, Fragment, Refusal, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import Message, said
+from rightseat.types.model import Prompt, Settings
+from rightseat.types.schema import Checker, checker
+from rightseat.types.streams import closing
 
 Way = Literal["schema", "prompt"]
 # Of the envelope they would tell nothing that the caller can use; the form of the answer is ours.

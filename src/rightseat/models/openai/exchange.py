@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from rightseat.errors import RightseatError
-from rightseat.fragments import Fragment, Text, joined
 from rightseat.http import Response
+from rightseat.http.sse import Reader
 from rightseat.models.openai import faults
 from rightseat.models.openai.api import Reading
 from rightseat.models.openai.mould import Mould
 from rightseat.models.openai.watchdog import Watchdog
-from rightseat.sse import Reader
+from rightseat.types.chunks import Fragment, Text, joined
 
 # An answer that is still not over by then is a server that runs away.
 _ANSWER_LIMIT = 256 << 20

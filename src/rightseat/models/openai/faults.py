@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.retry import retry_after
+from rightseat.http.retry import retry_after
 
 KEY = "OPENAI_API_KEY (api_key)"
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}

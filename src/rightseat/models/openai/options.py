@@ -9,15 +9,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.abilities import known as believed
-from rightseat.abilities import said
 from rightseat.errors import ConfigError
 from rightseat.models.openai import azure
 from rightseat.models.openai.api import Summary
 from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
 from rightseat.models.openai.emulated import Emulated, Way
 from rightseat.models.openai.vendor import Kind, Vendor
-from rightseat.nearest import meant
+from rightseat.types.capabilities import known as believed
+from rightseat.types.capabilities import said
+from rightseat.types.nearest import meant
 
 # What goes to the model as it is.
 _TIMES = ("connect_timeout", "first_token_timeout", "idle_timeout")

@@ -7,9 +7,9 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Struct
 
-from rightseat.messages import File, Image, Message, Part, Text, said
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.structured import RULE
+from rightseat.engine.structured import RULE
+from rightseat.types.messages import File, Image, Message, Part, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
 # What `extra` may not touch: a caller chooses neither the model nor the shape in which we read its answer.
 RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(

@@ -8,11 +8,21 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Usage
-from rightseat.fragments import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
 from rightseat.models.openai import faults
 from rightseat.models.openai.answer import Reason
 from rightseat.models.openai.responses_body import PROVIDER, thought
+from rightseat.types.chunks import (
+    CallArgs,
+    CallName,
+    Finish,
+    Fragment,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Text,
+    Used,
+)
+from rightseat.types.events import Usage
 
 _INCOMPLETE: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-from rightseat.messages import File, Image, Message, Part, Text
 from rightseat.models.openai.request import Dialect, file_of, spoken
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import File, Image, Message, Part, Text
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
 # Whose opaque parts are given back here: reasoning that only OpenAI can read.
 PROVIDER = "openai-responses"

@@ -6,11 +6,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rightseat.abilities import Abilities, listed
 from rightseat.models.openai import faults
 from rightseat.models.openai.api import Api, Chat, Responses, Summary
 from rightseat.models.openai.azure import TokenProvider
 from rightseat.models.openai.request import Dialect
+from rightseat.types.capabilities import Abilities, listed
 
 # OpenAI refuses a request for what its reasoning models cannot be tuned by, and for how others should reason.
 _NOT_REASONING = frozenset({"reasoning", "reasoning_effort", "verbosity"})

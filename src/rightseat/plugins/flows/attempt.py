@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.assemble import Opened
+from rightseat.config.secret import mask
+from rightseat.engine.assembler import Opened
 from rightseat.errors import ContinuationGone, FlowStopped, RightseatError
-from rightseat.events import Event, Usage
-from rightseat.fragments import Fragment, Used
 from rightseat.plugins.flows.stage import Output, Run, Stage, StepFailed
-from rightseat.prompt import Model, Prompt
-from rightseat.secret import mask
-from rightseat.streams import closing, within
-from rightseat.tools import Pause, plainly
+from rightseat.types.chunks import Fragment, Used
+from rightseat.types.events import Event, Usage
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing, within
+from rightseat.types.tools import Pause, plainly
 
 log = logging.getLogger(__name__)
 LONGEST = 4000

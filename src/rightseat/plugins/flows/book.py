@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rightseat.continuation import Notes, Store
 from rightseat.errors import NotConfigured
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.perform import flow_tool
@@ -19,9 +18,10 @@ from rightseat.plugins.http.request import key_parameter
 from rightseat.plugins.naming import named
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.prompt import Model
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.types.model import Model
+from rightseat.types.stores import Notes, Store
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 
 DEFAULT = "default"
 READS = ("GET", "HEAD", "OPTIONS")

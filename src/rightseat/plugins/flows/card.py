@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from rightseat.messages import Message
-from rightseat.tools import Tool
-from rightseat.turn import Turn
+from rightseat.types.messages import Message
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Turn
 
 
 class Card(Struct, frozen=True):

@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rightseat.continuation import Notes
 from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.progress import Progress, first, restored
-from rightseat.turn import Owner, Turn
+from rightseat.types.stores import Notes
+from rightseat.types.turn import Owner, Turn
 
 _running: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 """By store, because a reload makes everything else anew."""

@@ -9,14 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.play import Done, play
 from rightseat.plugins.flows.progress import Progress, first, restored
 from rightseat.plugins.flows.stage import Kit, Output, Stage
-from rightseat.streams import closing
-from rightseat.tools import Pause
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause
+from rightseat.types.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from rightseat.nearest import nearest
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.problem import Gravity, Problem
+from rightseat.types.nearest import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.path import at, keys
 from rightseat.plugins.flows.stage import Output, Stage
 from rightseat.plugins.flows.template import Unknown, as_text, holes
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 QUESTION, DATA, CONTEXT, TIME = "question", "data", "context", "time"
 DESCRIPTION, STEPS = "description", "steps"

@@ -7,13 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
-from rightseat.assemble import spoken
-from rightseat.continuation import Ids, Notes
-from rightseat.delegate import REQUEST
 from rightseat.documents.cut import fits
 from rightseat.documents.shape import Shape
+from rightseat.engine.assembler import spoken
 from rightseat.errors import FlowFailed
-from rightseat.events import Event, TextDelta, TextEnd, TextStart, Usage
 from rightseat.plugins.flows.attempt import Failure, Metered, attempted
 from rightseat.plugins.flows.diary import Diary
 from rightseat.plugins.flows.flow import Flow
@@ -23,9 +20,12 @@ from rightseat.plugins.flows.prompts import answer_step
 from rightseat.plugins.flows.stage import Kit, Output, Stage
 from rightseat.plugins.flows.steps import LLM, kind
 from rightseat.plugins.flows.suggest import suggested
-from rightseat.streams import closing
-from rightseat.tools import Pause, Result, Tool, ToolContext
-from rightseat.turn import Turn
+from rightseat.tools.delegate import REQUEST
+from rightseat.types.events import Event, TextDelta, TextEnd, TextStart, Usage
+from rightseat.types.stores import Ids, Notes
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Turn
 
 GRACE = 30.0
 SAID = (TextStart, TextDelta, TextEnd)

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import FlowFailed, FlowStopped
-from rightseat.events import Event, StepEnd, StepStart, Usage
 from rightseat.plugins.flows.attempt import Failure, Metered, attempted
 from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.progress import Progress, after
@@ -19,9 +18,10 @@ from rightseat.plugins.flows.question import AGAIN, RETRY, SKIP, agreement, may_
 from rightseat.plugins.flows.stage import Kit, Output, Stage
 from rightseat.plugins.flows.steps import LLM, kind
 from rightseat.plugins.flows.telling import told
-from rightseat.streams import closing, within
-from rightseat.tools import Ask, Pause, approves
-from rightseat.turn import Turn
+from rightseat.types.events import Event, StepEnd, StepStart, Usage
+from rightseat.types.streams import closing, within
+from rightseat.types.tools import Ask, Pause, approves
+from rightseat.types.turn import Turn
 
 Note = Callable[[Progress], Awaitable[None]]
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import ContinuationGone
-from rightseat.events import Usage
 from rightseat.plugins.flows.flow import END, START, Flow, Step
 from rightseat.plugins.flows.stage import Output
-from rightseat.tools import Ask
+from rightseat.types.events import Usage
+from rightseat.types.tools import Ask
 
 KEY = 32
 

@@ -10,16 +10,17 @@ from msgspec import Struct
 
 from rightseat.documents.cut import fits, middle, share
 from rightseat.documents.shape import Shape, written
+from rightseat.engine.history import MESSAGE_TOKENS
+from rightseat.engine.structured import RULE
 from rightseat.errors import ContextTooLong
-from rightseat.history import MESSAGE_TOKENS, estimate
-from rightseat.messages import said
 from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.names import CONTEXT, Names
 from rightseat.plugins.flows.path import opened
 from rightseat.plugins.flows.stage import Stage
 from rightseat.plugins.flows.template import as_text, pieces
-from rightseat.prompt import Prompt, Settings
-from rightseat.structured import RULE
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Settings
+from rightseat.types.tokens import estimate
 
 UNKNOWN = 32_000
 """Tokens of a prompt where nobody knows what the model can take."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.tools import APPROVAL, Ask
+from rightseat.types.tools import APPROVAL, Ask
 
 AGAIN, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
 CHOICE: dict[str, Any] = {

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.nearest import nearest
 from rightseat.plugins import document
 from rightseat.plugins.document import Document
 from rightseat.plugins.flows.flow import END, START, Flow, Next, Step
@@ -18,6 +17,7 @@ from rightseat.plugins.flows.written import LONGEST_NAME, amount, step, text
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.place import Path as Place
 from rightseat.plugins.problem import Gravity, Problem
+from rightseat.types.nearest import nearest
 
 KEYS = (
     "name",

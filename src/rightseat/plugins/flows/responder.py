@@ -7,20 +7,20 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from rightseat.artifacts import presented
-from rightseat.assemble import spoken
-from rightseat.calls import Batch
-from rightseat.continuation import LIFETIME, Continuation, Ids, Notes, Store, ticket_of
-from rightseat.delegate import REQUEST
+from rightseat.engine.artifacts import presented
+from rightseat.engine.assembler import spoken
+from rightseat.engine.tool_calls import Batch
 from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStopped
-from rightseat.events import Artifact, CallResult, Event, RunFinished
-from rightseat.messages import Call, Message
 from rightseat.plugins.flows.diary import Diary
 from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.perform import GRACE, KitOf, Performance
-from rightseat.streams import closing
-from rightseat.tools import Tool
-from rightseat.turn import MAX_DEPTH, Turn
+from rightseat.tools.delegate import REQUEST
+from rightseat.types.events import Artifact, CallResult, Event, RunFinished
+from rightseat.types.messages import Call, Message
+from rightseat.types.stores import LIFETIME, Continuation, Ids, Notes, Store, ticket_of
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import MAX_DEPTH, Turn
 
 CALL = "flow"
 # Ends that a person has chosen: they are told, and are no failure.

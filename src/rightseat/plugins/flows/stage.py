@@ -15,12 +15,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.zone import now
-from rightseat.prompt import Model
-from rightseat.tools import Pause, Tool
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.model import Model
+from rightseat.types.tools import Pause, Tool
+from rightseat.types.turn import Turn
 
 
 class StepFailed(Exception):

@@ -6,11 +6,11 @@ import logging
 from typing import Any
 
 from rightseat.documents.cut import middle
+from rightseat.engine.structured import structured
 from rightseat.errors import RightseatError
-from rightseat.events import Suggestions
 from rightseat.plugins.flows.flow import Flow, Next
 from rightseat.plugins.flows.stage import Kit
-from rightseat.structured import structured
+from rightseat.types.events import Suggestions
 
 log = logging.getLogger(__name__)
 MOST = 3

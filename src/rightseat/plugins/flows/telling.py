@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import json, to_builtins
 
-from rightseat.events import Custom, Usage
 from rightseat.plugins.flows.attempt import Failure
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.progress import Progress
 from rightseat.plugins.flows.stage import Output
 from rightseat.plugins.flows.steps import NONE
+from rightseat.types.events import Custom, Usage
 
 STEP = "flow_step"
 SHOWN = 4000

@@ -17,7 +17,7 @@ from rightseat.errors import CallerError
 from rightseat.plugins.flows.path import BadPath, Missing, keys, there
 from rightseat.plugins.flows.stage import StepFailed
 from rightseat.plugins.flows.template import Find, Unknown, value_of
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 MAX_DEPTH = 20
 PATH = "path"

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.nearest import nearest
 from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.problem import Gravity
+from rightseat.types.nearest import nearest
 
 LONGEST_NAME = 200
 MOST_TRIES = 10

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 _ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
 LONGEST = 64

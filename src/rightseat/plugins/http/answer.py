@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.events import Artifact
-from rightseat.outbound import Fetched
+from rightseat.http.fetch import Fetched
 from rightseat.plugins.http.files import plain_media, plain_name
 from rightseat.plugins.http.hidden import Hiding
 from rightseat.plugins.http.schemas import is_file
 from rightseat.plugins.http.telling import told, value_of
 from rightseat.plugins.operation import Operation, Response
-from rightseat.tools import Result, failure
+from rightseat.types.events import Artifact
+from rightseat.types.tools import Result, failure
 
 BUDGET = 16_000
 """Tokens, where nobody knows how much the model can take."""

@@ -19,8 +19,9 @@ from rightseat.errors import (
     UpstreamGarbled,
     UpstreamRefused,
 )
-from rightseat.outbound import Fetched, Outbound, Rules
-from rightseat.outbound.rules import NotPublic
+from rightseat.http.fetch import Fetched, Outbound, Rules
+from rightseat.http.fetch.rules import NotPublic
+from rightseat.http.retry import retrying
 from rightseat.plugins.http.body import Files
 from rightseat.plugins.http.credentials import Credentials, Identity
 from rightseat.plugins.http.gate import Gate
@@ -29,8 +30,7 @@ from rightseat.plugins.http.request import Draft, draft
 from rightseat.plugins.http.style import escaped
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.retry import retrying
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 BUSY = (408, 429, 500, 502, 503, 504)
 

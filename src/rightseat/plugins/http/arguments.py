@@ -23,7 +23,7 @@ from rightseat.plugins.http.schemas import (
     walked,
 )
 from rightseat.plugins.operation import Operation
-from rightseat.schema import Checker, checker
+from rightseat.types.schema import Checker, checker
 
 EMPTY = (None, "")
 FILE_NOTE = "The name of a file that the user attached."

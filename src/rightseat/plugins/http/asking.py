@@ -13,7 +13,7 @@ from rightseat.plugins.http.arguments import Arguments
 from rightseat.plugins.http.files import Attached
 from rightseat.plugins.http.request import Draft
 from rightseat.plugins.operation import Operation
-from rightseat.tools import APPROVAL, Ask, Pause, ToolContext
+from rightseat.types.tools import APPROVAL, Ask, Pause, ToolContext
 
 Stage = Literal["start", "values", "file", "confirm"]
 

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from rightseat.config.secret import Secret, is_reference, resolve
 from rightseat.errors import CallerError, ConfigError
 from rightseat.plugins.auths import ELSEWHERE, leads_out
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.oidc import Tokens
 from rightseat.plugins.http.style import cookie_safe, escaped
 from rightseat.plugins.plugin import Auth, Plugin
-from rightseat.secret import Secret, is_reference, resolve
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 V = TypeVar("V")

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.messages import File, Image, Message, Text
+from rightseat.types.messages import File, Image, Message, Text
 
 DATA_URL = re.compile(r"data:([^,;]{0,100})((?:;[^,;]{0,100}){0,5}),", re.IGNORECASE)
 UNKNOWN = "application/octet-stream"

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rightseat.config.secret import Secret
 from rightseat.plugins.operation import Operation
-from rightseat.secret import Secret
 
 Confirm = Literal["dangerous", "writes", "all", "never"]
 READING = ("GET", "HEAD", "OPTIONS")

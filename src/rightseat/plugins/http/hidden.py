@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rightseat.config.secret import SHORTEST, mask
 from rightseat.plugins.http.style import cookie_safe, escaped, plus
-from rightseat.secret import SHORTEST, mask
 
 BLOT = "***"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rightseat.errors import AddressRefused, CallerError
-from rightseat.outbound.rules import NotPublic
+from rightseat.http.fetch.rules import NotPublic
 
 
 def not_allowed(plugin: str, error: NotPublic) -> AddressRefused:
@@ -16,7 +16,7 @@ def not_allowed(plugin: str, error: NotPublic) -> AddressRefused:
 
 def hosts_of(*urls: str) -> list[str]:
     """The hosts of these addresses, each with its port. One that cannot be read is left to its call."""
-    from rightseat.outbound.target import target
+    from rightseat.http.fetch.target import target
 
     hosts: list[str] = []
     for url in urls:

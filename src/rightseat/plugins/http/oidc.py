@@ -21,13 +21,13 @@ from rightseat.errors import (
     UpstreamGarbled,
     UpstreamRefused,
 )
-from rightseat.outbound import Fetched, Outbound, Rules
-from rightseat.outbound.rules import NotPublic
+from rightseat.http.fetch import Fetched, Outbound, Rules
+from rightseat.http.fetch.rules import NotPublic
+from rightseat.http.retry import retrying
 from rightseat.plugins.http.gate import Gate
 from rightseat.plugins.http.hosts import hosts_of, not_allowed
 from rightseat.plugins.plugin import Auth
-from rightseat.retry import retrying
-from rightseat.turn import Turn
+from rightseat.types.turn import Turn
 
 MAX_KEPT = 1000
 MAX_BYTES = 1 << 20

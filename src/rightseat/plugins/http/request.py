@@ -34,7 +34,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     def url(self, server: str, extra: tuple[str, ...] = ()) -> str:
         """Where it goes. Whatever the arguments are, that is below the server's own address."""
-        from rightseat.outbound.target import target
+        from rightseat.http.fetch.target import target
 
         here = urlsplit(server)
         prefix = quote(here.path.rstrip("/"), safe=LITERAL)

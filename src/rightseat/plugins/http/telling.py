@@ -12,7 +12,7 @@ from rightseat.documents.cut import fits, head
 from rightseat.documents.json import NotJson, loose
 from rightseat.documents.shape import written
 from rightseat.documents.text import decoded
-from rightseat.outbound import Fetched
+from rightseat.http.fetch import Fetched
 from rightseat.plugins.http.files import plain_media
 from rightseat.plugins.http.hidden import Hiding
 from rightseat.plugins.http.schemas import Schema, items, properties

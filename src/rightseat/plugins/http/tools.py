@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from rightseat.events import Event
 from rightseat.plugins.http.answer import Answer, answered
 from rightseat.plugins.http.api import Api
 from rightseat.plugins.http.arguments import Arguments
@@ -16,8 +15,9 @@ from rightseat.plugins.http.hidden import Hiding
 from rightseat.plugins.naming import named
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.tools import Pause, Result, Tool, ToolContext, approves, failure
-from rightseat.turn import Turn
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, approves, failure
+from rightseat.types.turn import Turn
 
 
 def tools_of(plugin: Plugin, gate: Gate) -> tuple[Tool, ...]:

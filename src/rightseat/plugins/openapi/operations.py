@@ -23,7 +23,7 @@ from rightseat.plugins.openapi.security import Carrier, carriers, unmet
 from rightseat.plugins.openapi.servers import servers
 from rightseat.plugins.openapi.shallow import shallow
 from rightseat.plugins.operation import Operation
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 MAX_OPERATIONS = 5_000
 _TEMPLATE = re.compile(r"\{([^{}/]*)\}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rightseat.nearest import meant
 from rightseat.plugins.openapi.fields import known
 from rightseat.plugins.openapi.node import Node
 from rightseat.plugins.openapi.reading import Reading
+from rightseat.types.nearest import meant
 
 
 def look(reading: Reading, node: Node, table: str) -> None:

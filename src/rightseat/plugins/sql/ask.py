@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from rightseat.engine.structured import structured
 from rightseat.plugins.sql.database import Database
 from rightseat.plugins.sql.guard import Refused, guarded
 from rightseat.plugins.sql.query import Query, QueryFailed, Rows
-from rightseat.prompt import Model
-from rightseat.structured import structured
+from rightseat.types.model import Model
 
 DIALECTS = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL"}
 SCHEMA: dict[str, Any] = {

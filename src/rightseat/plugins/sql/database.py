@@ -12,7 +12,7 @@ from rightseat.plugins.sql.drivers import Driver, Session, driver
 from rightseat.plugins.sql.guard import Rules
 from rightseat.plugins.sql.query import Limits, Query, Rows
 from rightseat.plugins.sql.schema import Schema
-from rightseat.threads import Threads
+from rightseat.tools.thread_pool import Threads
 
 # Seconds for which its tables are believed to be the same.
 FRESH = 300.0

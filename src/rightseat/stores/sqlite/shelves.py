@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from rightseat.turn import Owner
+from rightseat.types.turn import Owner
 
 Kind = Literal["continuation", "question", "result", "note"]
 

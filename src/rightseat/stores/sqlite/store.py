@@ -13,9 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
-from rightseat.continuation import LIFETIME, Bound, Continuation, theirs
 from rightseat.errors import StoreFailed
-from rightseat.events import (
+from rightseat.stores.sqlite.desk import Desk
+from rightseat.stores.sqlite.lock import Lock
+from rightseat.stores.sqlite.schema import opened
+from rightseat.stores.sqlite.shelves import Shelves
+from rightseat.stores.sqlite.threads import Threads, Written
+from rightseat.types.events import (
     CallArgs,
     Nested,
     ReasoningDelta,
@@ -24,13 +28,9 @@ from rightseat.events import (
     TextDelta,
     TextStart,
 )
-from rightseat.journal import Entry, Keep, Numbered, Thread
-from rightseat.stores.sqlite.desk import Desk
-from rightseat.stores.sqlite.lock import Lock
-from rightseat.stores.sqlite.schema import opened
-from rightseat.stores.sqlite.shelves import Shelves
-from rightseat.stores.sqlite.threads import Threads, Written
-from rightseat.turn import Owner
+from rightseat.types.stores import LIFETIME, Bound, Continuation, theirs
+from rightseat.types.threads import Entry, Keep, Numbered, Thread
+from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

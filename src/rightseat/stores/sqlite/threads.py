@@ -11,10 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from rightseat.assemble import Opened
+from rightseat.engine.assembler import Opened
 from rightseat.errors import Conflict
-from rightseat.events import RunStarted
-from rightseat.journal import PAGE_BYTES, RESTARTED, Entry, Keep, Numbered, Posted, Row, Thread, ends, rows
+from rightseat.types.events import RunStarted
+from rightseat.types.threads import (
+    PAGE_BYTES,
+    RESTARTED,
+    Entry,
+    Keep,
+    Numbered,
+    Posted,
+    Row,
+    Thread,
+    ends,
+    rows,
+)
 
 log = logging.getLogger(__name__)
 BUSY = "Thread already running. Wait for its answer or stop it."

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp.control import Control
 from rightseat.models.llamacpp.formats import Ask, Format, Plan
 from rightseat.models.llamacpp.formats.thinking import Thinking
 from rightseat.models.llamacpp.proof import Question, judge
 from rightseat.models.llamacpp.template import Template
-from rightseat.prompt import Prompt, ToolChoice, ToolSpec
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 
 ADD = ToolSpec(
     "add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from rightseat.fragments import Finish
-from rightseat.messages import said
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.known import Wanted, of_file
 from rightseat.models.llamacpp.model import Llama, Manner
 from rightseat.models.llamacpp.process import Launch
-from rightseat.prompt import Prompt, Settings, ToolChoice
-from rightseat.schema import checker
-from rightseat.streams import closing
+from rightseat.types.chunks import Finish
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Settings, ToolChoice
+from rightseat.types.schema import checker
+from rightseat.types.streams import closing
 from tests.contract.formats.asking import asked, fits
 from tests.contract.formats.cases import CASES, FIND, OUTPUT, TOOLS, WRONG, Said
 from tests.contract.formats.members import MEMBERS

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from rightseat.errors import CallerError
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp.formats import Format, Plan, detect
 from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2
 from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3, FunctionaryV32
 from rightseat.models.llamacpp.template import chatml
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolSpec
 from tests.contract.models.cases import Heard, heard
 from tests.models.llamacpp.formats.prompting import ADD, ASKED, TALK, calls_of, golden, made, planned
 from tests.models.llamacpp.gbnf import Grammar

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.formats import Ask, Plan, detect, named
 from rightseat.models.llamacpp.formats.generic import Generic
 from rightseat.models.llamacpp.template import chatml
-from rightseat.prompt import Prompt, ToolSpec
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, ToolSpec
 from tests.contract.formats.cases import OUTPUT, TOOLS
 from tests.contract.models.cases import Heard, heard
 from tests.models.llamacpp.formats.prompting import TALK, made, planned

@@ -1,9 +1,9 @@
 """Hermes: prompts, and what is particular to it. The rest is in tests/contract/formats."""
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.formats import detect
 from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.template import chatml
+from rightseat.types.messages import said
 from tests.models.llamacpp.formats.prompting import ASKED, WITH_TEXT, calls_of, golden, made, planned
 from tests.models.llamacpp.gbnf import Grammar
 

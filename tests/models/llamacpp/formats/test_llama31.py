@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightseat.fragments import CallArgs, Finish
-from rightseat.messages import Call, Message, said
 from rightseat.models.llamacpp import request
 from rightseat.models.llamacpp.answer import Answer
 from rightseat.models.llamacpp.formats import Format, Plan, detect
@@ -18,7 +16,9 @@ from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31
 from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
 from rightseat.models.llamacpp.template import chatml
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Settings, ToolSpec
+from rightseat.types.chunks import CallArgs, Finish
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import Settings, ToolSpec
 from tests.contract.models.cases import Heard, heard
 from tests.models.llamacpp.formats.prompting import ADD, ASKED, TALK, calls_of, golden, made, planned
 from tests.models.llamacpp.gbnf import Grammar

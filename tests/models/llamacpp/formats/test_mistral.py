@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.formats import detect
 from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed, nine
 from rightseat.models.llamacpp.template import chatml
+from rightseat.types.messages import said
 from tests.models.llamacpp.formats.prompting import TALK, calls_of, made, planned
 from tests.models.llamacpp.gbnf import Grammar
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rightseat.messages import said
 from rightseat.models.llamacpp.formats.signatures import Signatures, signature
 from rightseat.models.llamacpp.template import chatml
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import said
+from rightseat.types.model import ToolSpec
 from tests.models.llamacpp.formats.prompting import ADD, ASKED, CALLED, TALK, planned
 from tests.models.llamacpp.formats.prompting import made as template_of
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError, ConfigError
-from rightseat.fragments import CallArgs, Finish, Fragment
-from rightseat.messages import Message
 from rightseat.models.llamacpp import template
 from rightseat.models.llamacpp.formats import FORMATS, GENERIC, named
 from rightseat.models.llamacpp.model import Known, Llama, Manner
 from rightseat.models.llamacpp.template import Sources, chatml
 from rightseat.models.llamacpp.wire import Piece
-from rightseat.prompt import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.streams import closing
+from rightseat.types.chunks import CallArgs, Finish, Fragment
+from rightseat.types.messages import Message
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.streams import closing
 from tests.contract.formats.cases import EMPTY, ONE, TOOLS, Said
 from tests.contract.formats.members import MEMBERS
 from tests.contract.models.cases import heard

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.calling.reader import Reader, Reading
 from rightseat.models.llamacpp.formats.thinking import MARKS, Thinking
 from rightseat.models.llamacpp.grammar import Rules
+from rightseat.tools.text_calls.reader import Reader, Reading
 from tests.calling.test_reader import pieces
 from tests.contract.models.cases import Heard, heard
 from tests.models.llamacpp.gbnf import Grammar

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 
-from rightseat.calling.reader import Reader, Unreadable
 from rightseat.errors import ConfigError
-from rightseat.fragments import CallArgs, CallName
 from rightseat.models.llamacpp.abilities import PROBE, Abilities
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7B
 from rightseat.models.llamacpp.formats.deepseek import DeepSeek, DeepSeekV31
@@ -23,7 +21,9 @@ from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
 from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed
 from rightseat.models.llamacpp.formats.signatures import Signatures
-from rightseat.nearest import nearest
+from rightseat.tools.text_calls.reader import Reader, Unreadable
+from rightseat.types.chunks import CallArgs, CallName
+from rightseat.types.nearest import nearest
 
 __all__ = ["FORMATS", "GENERIC", "Ask", "Format", "Plan", "detect", "named"]
 

@@ -5,12 +5,12 @@ Text stands between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`; a thought comes
 
 from __future__ import annotations
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import call_list
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed, as_json
 from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
 from rightseat.models.llamacpp.grammar import Rules
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import call_list
+from rightseat.types.messages import Message
 
 BEGIN, END = "<|START_ACTION|>", "<|END_ACTION|>"
 SAY, SAID = "<|START_RESPONSE|>", "<|END_RESPONSE|>"

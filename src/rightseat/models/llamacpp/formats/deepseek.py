@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import value
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed, bare
 from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import value
+from rightseat.types.messages import Message
 
 BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 ONE, DONE, SEP = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.messages import Message, Text, said
 from rightseat.models.llamacpp.abilities import Abilities
 from rightseat.models.llamacpp.control import Control, Trusted
 from rightseat.models.llamacpp.formats.allowed import Allowed
 from rightseat.models.llamacpp.formats.free import without
 from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.prompt import Prompt, ToolSpec
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.types.messages import Message, Text, said
+from rightseat.types.model import Prompt, ToolSpec
 
 
 class Ask(Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rightseat.calling.typescript import namespace
 from rightseat.models.llamacpp.formats.format import Ask
 from rightseat.models.llamacpp.formats.recipients import Recipients
+from rightseat.tools.text_calls.typescript import namespace
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.calling import builtin
-from rightseat.calling.typescript import namespace
-from rightseat.messages import Call, Message
 from rightseat.models.llamacpp.formats.format import Ask, Plan, published
 from rightseat.models.llamacpp.formats.functionary_v31 import CODE_INTERPRETER
 from rightseat.models.llamacpp.formats.python_tag import argument
 from rightseat.models.llamacpp.formats.recipients import INTERPRETER, Recipients
-from rightseat.prompt import ToolChoice
+from rightseat.tools.text_calls import builtin
+from rightseat.tools.text_calls.typescript import namespace
+from rightseat.types.messages import Call, Message
+from rightseat.types.model import ToolChoice
 
 _TOLD = """You are capable of executing available function(s) if required.
 Only execute function(s) when absolutely necessary.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.calling.builtin import CODE
 from rightseat.models.llamacpp.formats.format import Ask, published
 from rightseat.models.llamacpp.formats.llama31 import FUNCTION, LlamaFunctions
 from rightseat.models.llamacpp.formats.python_tag import TAG
-from rightseat.prompt import ToolSpec
+from rightseat.tools.text_calls.builtin import CODE
+from rightseat.types.model import ToolSpec
 
 # The template's form of the tool.
 CODE_INTERPRETER = {"type": "code_interpreter"}

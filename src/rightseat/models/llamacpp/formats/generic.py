@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rightseat.calling import generic
-from rightseat.calling.generic import CALLS, NEXT, RESULT, THOUGHT, Envelope
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed
 from rightseat.models.llamacpp.formats.format import Ask, Format, Plan
 from rightseat.models.llamacpp.grammar import Rules
+from rightseat.tools.text_calls import generic
+from rightseat.tools.text_calls.generic import CALLS, NEXT, RESULT, THOUGHT, Envelope
+from rightseat.types.messages import Message
 
 # Small models think in circles.
 _THOUGHT = {"type": "string", "maxLength": 300}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import call_object
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed
 from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import call_object
+from rightseat.types.messages import Message
 
 BEGIN, END = "<tool_call>", "</tool_call>"
 RESULT = "<tool_response>\n{}\n</tool_response>"

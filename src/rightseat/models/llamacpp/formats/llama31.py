@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rightseat.calling.builtin import CODE
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import value
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats import python_tag
 from rightseat.models.llamacpp.formats.allowed import Allowed, as_json, bare
 from rightseat.models.llamacpp.formats.format import Ask, dumped, published, shows_results
 from rightseat.models.llamacpp.formats.free import without
 from rightseat.models.llamacpp.formats.python_tag import TAG, PythonTag
-from rightseat.prompt import ToolSpec
+from rightseat.tools.text_calls.builtin import CODE
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import value
+from rightseat.types.messages import Message
+from rightseat.types.model import ToolSpec
 
 BETWEEN = "; "
 FUNCTION, END = "<function=", "</function>"

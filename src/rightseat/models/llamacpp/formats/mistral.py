@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import call_list, value
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed, as_json, bare
 from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import call_list, value
+from rightseat.types.messages import Message
 
 BEGIN, ARGS, ID = "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 _NINE = re.compile(r"[A-Za-z0-9]{9}")

@@ -15,15 +15,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.calling import builtin
-from rightseat.calling.builtin import CODE, SEARCHES
-from rightseat.calling.reader import Emit, Reader, Reading
-from rightseat.messages import Call, Message
 from rightseat.models.llamacpp.formats.allowed import Allowed, as_json
 from rightseat.models.llamacpp.formats.format import Ask, Format, Plan, published
 from rightseat.models.llamacpp.grammar import Rules
 from rightseat.models.llamacpp.grammar.charset import ANY, CONTROLS, bracket, complement, less, of
-from rightseat.prompt import ToolChoice, ToolSpec
+from rightseat.tools.text_calls import builtin
+from rightseat.tools.text_calls.builtin import CODE, SEARCHES
+from rightseat.tools.text_calls.reader import Emit, Reader, Reading
+from rightseat.types.messages import Call, Message
+from rightseat.types.model import ToolChoice, ToolSpec
 
 TAG = "<|python_tag|>"
 _MARK = re.compile(r'["\\]')

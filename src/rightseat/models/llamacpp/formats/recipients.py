@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.calling.reader import Reader, Reading
-from rightseat.calling.values import value
 from rightseat.errors import CallerError
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats import python_tag
 from rightseat.models.llamacpp.formats.allowed import Allowed, bare
 from rightseat.models.llamacpp.formats.format import Ask, Format, Plan, shows_calls, shows_results
 from rightseat.models.llamacpp.formats.free import without
-from rightseat.prompt import ToolChoice
+from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.tools.text_calls.values import value
+from rightseat.types.messages import Message
+from rightseat.types.model import ToolChoice
 
 ALL = "all"
 INTERPRETER = "python"

@@ -13,11 +13,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.messages import Message
 from rightseat.models.llamacpp.formats.allowed import Allowed
 from rightseat.models.llamacpp.formats.format import Ask, Plan, dumped
 from rightseat.models.llamacpp.formats.hermes import BEGIN, END, Hermes
-from rightseat.prompt import ToolSpec
+from rightseat.types.messages import Message
+from rightseat.types.model import ToolSpec
 
 # As it stood in the training data: a word changed here is a word the adapter does not know.
 TOLD = (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from rightseat.calling.reader import Reader, Reading
 from rightseat.models.llamacpp.formats.free import until
 from rightseat.models.llamacpp.grammar import Rules
+from rightseat.tools.text_calls.reader import Reader, Reading
 
 # How models mark a thought. The first whose end a template knows is the model's.
 MARKS = (

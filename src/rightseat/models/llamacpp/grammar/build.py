@@ -20,7 +20,7 @@ from rightseat.models.llamacpp.grammar.objects import object_
 from rightseat.models.llamacpp.grammar.rules import Rules
 from rightseat.models.llamacpp.grammar.strings import string
 from rightseat.models.llamacpp.grammar.writer import Writer
-from rightseat.schema import MAX_BYTES, MAX_DEPTH, checker, depth
+from rightseat.types.schema import MAX_BYTES, MAX_DEPTH, checker, depth
 
 MAX_LISTED = 256
 

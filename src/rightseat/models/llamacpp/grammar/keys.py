@@ -9,7 +9,7 @@ from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt, chars,
 from rightseat.models.llamacpp.grammar.literals import named, text
 from rightseat.models.llamacpp.grammar.strings import QUOTE, content, other_than, pattern_content
 from rightseat.models.llamacpp.grammar.writer import Writer
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 
 class Keys:

@@ -8,7 +8,7 @@ from typing import Any
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.document import SILENT, Document, Way
 from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
-from rightseat.schema import checker
+from rightseat.types.schema import checker
 
 
 def text(value: Any) -> str:

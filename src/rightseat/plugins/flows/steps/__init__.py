@@ -15,12 +15,12 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, problem
 from rightseat.plugins.flows.stage import Kit, Output, Run, Stage, StepFailed
 from rightseat.plugins.problem import Problem
-from rightseat.tools import Pause
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause
 
 GROUP = "rightseat.steps"
 NONE, TOOL, LLM = "none", "tool", "llm"

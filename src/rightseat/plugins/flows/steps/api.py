@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
+from rightseat.engine.structured import structured
 from rightseat.errors import CallerError, FlowStopped
-from rightseat.events import Custom, Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, hint, problem
 from rightseat.plugins.flows.names import Names, data_of, misspelt
@@ -22,10 +22,10 @@ from rightseat.plugins.flows.prompts import around, fitted
 from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
 from rightseat.plugins.flows.template import value_of
 from rightseat.plugins.problem import Problem
-from rightseat.schema import checker
-from rightseat.streams import closing, within
-from rightseat.structured import structured
-from rightseat.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.events import Custom, Event
+from rightseat.types.schema import checker
+from rightseat.types.streams import closing, within
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
 PARAMS = ("endpoint", "values")
 WHOLE = 1 << 40

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from rightseat.errors import CallerError
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, problem
 from rightseat.plugins.flows.names import Names
 from rightseat.plugins.flows.stage import Output, Stage
 from rightseat.plugins.flows.template import filled
 from rightseat.plugins.problem import Problem
-from rightseat.schema import checker
-from rightseat.tools import Ask, Pause
+from rightseat.types.events import Event
+from rightseat.types.schema import checker
+from rightseat.types.tools import Ask, Pause
 
 ANSWER = "answer"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.events import Custom, Event
+from rightseat.engine.structured import structured
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, hint, problem
 from rightseat.plugins.flows.names import BUILT_IN, Names, named
@@ -15,8 +15,8 @@ from rightseat.plugins.flows.prompts import around, fitted
 from rightseat.plugins.flows.stage import Output, Stage, StepFailed
 from rightseat.plugins.flows.when import BadCondition, Condition, holds, paths, read
 from rightseat.plugins.problem import Problem
-from rightseat.structured import structured
-from rightseat.tools import Pause
+from rightseat.types.events import Custom, Event
+from rightseat.types.tools import Pause
 
 PARAMS = ("instruction", "choices")
 ASKED = """\

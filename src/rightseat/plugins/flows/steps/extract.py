@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from rightseat.documents.shape import written
-from rightseat.events import Artifact, Event
 from rightseat.plugins.flows import jsonpath
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, hint, problem
@@ -17,7 +16,8 @@ from rightseat.plugins.flows.names import data_of
 from rightseat.plugins.flows.path import BadPath, Missing, at, keys, opened, there
 from rightseat.plugins.flows.stage import Output, Stage
 from rightseat.plugins.problem import Problem
-from rightseat.tools import Pause
+from rightseat.types.events import Artifact, Event
+from rightseat.types.tools import Pause
 
 PARAMS = ("keys", "from")
 

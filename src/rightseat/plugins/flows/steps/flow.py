@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 
 from msgspec.structs import replace
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.inner import inner
 from rightseat.plugins.flows.known import Known, hint, problem
@@ -15,8 +14,9 @@ from rightseat.plugins.flows.names import Names
 from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
 from rightseat.plugins.flows.template import filled
 from rightseat.plugins.problem import Problem
-from rightseat.streams import closing
-from rightseat.tools import Pause
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause
 
 DEEPEST = 5
 

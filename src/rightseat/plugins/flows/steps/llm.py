@@ -7,18 +7,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.assemble import Assembly
-from rightseat.continuation import Ids
-from rightseat.events import Custom, Event
+from rightseat.engine.assembler import Assembly
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, problem
 from rightseat.plugins.flows.names import misspelt
 from rightseat.plugins.flows.prompts import SYSTEM, USER, fitted, prompt
 from rightseat.plugins.flows.stage import Output, Stage, StepFailed
 from rightseat.plugins.problem import Problem
-from rightseat.prompt import Settings
-from rightseat.streams import closing
-from rightseat.tools import Pause
+from rightseat.types.events import Custom, Event
+from rightseat.types.model import Settings
+from rightseat.types.stores import Ids
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause
 
 TEXTS = ("system_prompt", "user_prompt")
 PARAMS = (*TEXTS, "temperature", "max_tokens")

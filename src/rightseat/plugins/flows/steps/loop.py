@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import structs
 
-from rightseat.events import Event
 from rightseat.plugins.flows import when
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.inner import Place, inner
@@ -22,8 +21,9 @@ from rightseat.plugins.flows.steps.parallel import check_inner
 from rightseat.plugins.flows.template import value_of
 from rightseat.plugins.flows.written import sequence
 from rightseat.plugins.problem import Problem
-from rightseat.streams import closing
-from rightseat.tools import Pause
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause
 
 ROUNDS = 20
 MOST = 1000

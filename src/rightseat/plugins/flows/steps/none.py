@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, problem
 from rightseat.plugins.flows.names import Names, misspelt
 from rightseat.plugins.flows.stage import Output, Stage
 from rightseat.plugins.flows.template import filled
 from rightseat.plugins.problem import Problem
-from rightseat.tools import Pause
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause
 
 SAY = "say"
 

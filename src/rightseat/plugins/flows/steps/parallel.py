@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.events import Event
 from rightseat.plugins.flows.check import of_steps, ways
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.inner import Place, inner
@@ -18,8 +17,9 @@ from rightseat.plugins.flows.progress import restored
 from rightseat.plugins.flows.stage import Output, Stage, StepFailed
 from rightseat.plugins.flows.written import sequence
 from rightseat.plugins.problem import Problem
-from rightseat.streams import closing, merge
-from rightseat.tools import Ask, Pause
+from rightseat.types.events import Event
+from rightseat.types.streams import closing, merge
+from rightseat.types.tools import Ask, Pause
 
 MOST = 50
 AT_ONCE = 4

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.documents.shape import Shape
+from rightseat.engine.structured import structured
 from rightseat.errors import UpstreamGarbled
-from rightseat.events import Artifact, Event
 from rightseat.plugins.charts.chart import KINDS, Chart, default, fitting, schema
 from rightseat.plugins.charts.grid import Grid, NoTable, grid
 from rightseat.plugins.charts.option import option
@@ -26,9 +26,9 @@ from rightseat.plugins.flows.prompts import room
 from rightseat.plugins.flows.stage import Output, Stage, StepFailed
 from rightseat.plugins.flows.template import filled
 from rightseat.plugins.problem import Problem
-from rightseat.structured import structured
-from rightseat.tools import Pause
-from rightseat.turn import Turn
+from rightseat.types.events import Artifact, Event
+from rightseat.types.tools import Pause
+from rightseat.types.turn import Turn
 
 GIVEN = ("kind", "x", "y", "series", "log")
 PARAMS = ("from", "title", "choose", *GIVEN)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from rightseat.documents.cut import middle
-from rightseat.events import Artifact, Custom, Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, hint, problem
 from rightseat.plugins.flows.names import Names
@@ -15,7 +14,8 @@ from rightseat.plugins.flows.prompts import room
 from rightseat.plugins.flows.stage import Output, Stage, StepFailed
 from rightseat.plugins.flows.template import as_text, filled, value_of
 from rightseat.plugins.problem import Problem
-from rightseat.tools import Pause
+from rightseat.types.events import Artifact, Custom, Event
+from rightseat.types.tools import Pause
 
 PARAMS = ("database", "question", "background", "sql", "values")
 

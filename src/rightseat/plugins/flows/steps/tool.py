@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.events import Event
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.known import Known, hint, problem
 from rightseat.plugins.flows.names import Names
@@ -17,9 +16,10 @@ from rightseat.plugins.flows.path import opened
 from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
 from rightseat.plugins.flows.template import value_of
 from rightseat.plugins.problem import Problem
-from rightseat.schema import checker
-from rightseat.streams import closing
-from rightseat.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves
+from rightseat.types.events import Event
+from rightseat.types.schema import checker
+from rightseat.types.streams import closing
+from rightseat.types.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves
 
 KIND = "tool"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rightseat.errors import ConfigError
-from rightseat.nearest import nearest
 from rightseat.plugins.sql.query import Limits, Query, Rows
 from rightseat.plugins.sql.schema import Table
+from rightseat.types.nearest import nearest
 
 NEEDED = ("sqlalchemy", "sqlglot")
 # By what a URL begins with; `+driver` may follow, as SQLAlchemy has it.

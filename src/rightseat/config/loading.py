@@ -1,0 +1,50 @@
+"""`module:attribute` → the object: the one place where code that somebody names is imported."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from rightseat.config.secret import mask
+from rightseat.errors import ConfigError
+from rightseat.types.nearest import nearest
+
+
+def load(target: str) -> Any:
+    """The object at `module:attribute`. The working folder is importable, as it is for `python -m`."""
+    module, colon, attribute = target.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"{target!r} is not of the form module:attribute.")
+    found: Any = _module(module, target)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            near = nearest(part, (name for name in dir(found) if not name.startswith("_")))
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise ConfigError(f"{target}: {module} has no {part!r}.{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def _module(name: str, target: str) -> Any:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        # Last, so that a stray file in the working folder never replaces a library.
+        sys.path.append(folder)
+    # A file written since the last look must be seen by a reload.
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            message = f"{target}: there is no module {error.name!r} here or in {folder}."
+        else:
+            message = f"{target}: {name} needs {error.name!r}, which is not installed."
+        raise ConfigError(message) from error
+    except SystemExit as error:
+        raise ConfigError(f"{target}: importing {name} tried to end the process.") from error
+    except Exception as error:
+        # Importing runs foreign code, which may raise anything; the cause goes along for the log.
+        why = mask(f"{type(error).__name__}: {error}")
+        raise ConfigError(f"{target}: importing {name} failed: {why}") from error

@@ -1,0 +1,1 @@
+"""One turn: the model is asked, its tools are called, and again."""

@@ -1,0 +1,42 @@
+"""Structured output: ask a model for a value that fits a schema, check it here, and let it repair once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rightseat.errors import UpstreamGarbled
+from rightseat.types import chunks as fragments
+from rightseat.types.messages import said
+from rightseat.types.model import Model, Prompt
+from rightseat.types.schema import checker
+from rightseat.types.streams import closing
+
+RULE = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+
+
+async def structured(model: Model, question: str, schema: dict[str, Any]) -> Any:
+    """A value that satisfies the schema; UpstreamGarbled when the second try does not either."""
+    messages = [said("system", RULE + msgspec.json.encode(schema).decode()), said("user", question)]
+    check = checker(schema)
+    problem: str | None = ""
+    for _ in range(2):
+        prompt = Prompt(messages=tuple(messages), output_schema=schema)
+        text = await whole(model, prompt)
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            problem = f"not JSON: {error}"
+        else:
+            problem = check.problem(value)
+            if problem is None:
+                return value
+        messages += [said("assistant", text), said("user", f"That does not fit: {problem}. Answer again.")]
+    raise UpstreamGarbled("The model did not answer in the form that was asked for. Try again.")
+
+
+async def whole(model: Model, prompt: Prompt) -> str:
+    async with closing(model.stream(prompt)) as stream:
+        texts = [fragment.text async for fragment in stream if isinstance(fragment, fragments.Text)]
+    return "".join(texts)

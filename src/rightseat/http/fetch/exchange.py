@@ -1,0 +1,133 @@
+"""One request over a connection that can only go to a checked address. aiohttp is known here only."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+
+from rightseat.errors import AddressRefused, UpstreamGarbled, UpstreamRefused
+from rightseat.http.fetch.body import collect, too_large
+from rightseat.http.fetch.rules import NotPublic, Rules
+from rightseat.http.fetch.target import Target
+from rightseat.http.fetch.watching import sent
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+CONNECT_SECONDS = 10
+CHUNK = 64 << 10
+
+
+class Closed(PermissionError):
+    """An OSError, because aiohttp hands on only these as they are."""
+
+
+class Reply:
+    """Status, headers and the whole body of one exchange."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], data: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.data = data
+
+
+async def by_system(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    return [str(info[4][0]) for info in found]
+
+
+class CheckedResolver(AbstractResolver):
+    """Asks once and hands on only what was checked, so that a second, different answer changes nothing."""
+
+    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+        self.rules = rules
+        self.ask = resolve
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        addresses = await self.ask(host, port)
+        # One that is not public spoils them all: which of them gets the connection is not ours to say.
+        for address in addresses:
+            self.rules.check_address(host, address)
+        if not addresses:
+            raise OSError("no address")
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class Line:
+    """A session that has no proxy, no cookies and no redirects of its own."""
+
+    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+        self.rules = rules
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=CheckedResolver(rules, resolve), use_dns_cache=False, socket_factory=self.socket
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            trust_env=False,
+            # Unpacked by us, within a limit.
+            auto_decompress=False,
+        )
+
+    def socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
+        """The last door: whatever led here, no socket is made for an address that is not allowed."""
+        family, kind, protocol, _, address = info
+        if not self.rules.reachable(str(address[0])):
+            raise Closed
+        return socket.socket(family, kind, protocol)
+
+    async def ask(
+        self, target: Target, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
+    ) -> Reply:
+        sent(method, str(target.url), headers, body)
+        try:
+            async with self.session.request(
+                method,
+                target.url,
+                headers=CIMultiDict(headers),
+                data=body,
+                allow_redirects=False,
+                # Without a body there is nothing that could be of a type.
+                skip_auto_headers=("Content-Type",) if body is None else (),
+            ) as response:
+                if (response.content_length or 0) > limit:
+                    raise too_large(limit)
+                encoding = response.headers.get("Content-Encoding", "")
+                data = await collect(response.content.iter_chunked(CHUNK), encoding, limit)
+                return Reply(response.status, response.headers, data)
+        except (aiohttp.ClientConnectorError, aiohttp.ClientConnectionResetError, OSError) as error:
+            raise unreachable(target.host, error) from None
+        except aiohttp.ClientError:
+            raise UpstreamGarbled("The server's answer cannot be read. Try again later.") from None
+
+    async def close(self) -> None:
+        await self.session.close()
+
+
+def unreachable(host: str, error: Exception) -> UpstreamRefused | AddressRefused:
+    if isinstance(getattr(error, "os_error", error), Closed):
+        return NotPublic(host)
+    if isinstance(error, aiohttp.ClientSSLError):
+        return UpstreamRefused(
+            f"Host {host[:100]!r} has no certificate that can be trusted. Check the address."
+        )
+    return UpstreamRefused(f"Host {host[:100]!r} cannot be reached. Check the address, or try again later.")

@@ -1,0 +1,102 @@
+"""A URL that a stranger wrote, read once and strictly: what is checked is exactly what is called."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urljoin, urlsplit
+
+from msgspec import Struct
+from yarl import URL
+
+from rightseat.errors import AddressRefused
+from rightseat.http.fetch.rules import literal, plain_name, shown
+
+MAX_URL = 8192
+PORTS = {"http": 80, "https": 443}
+NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
+# One host and at most one port: parsers disagree about everything else that could stand here.
+AUTHORITY = re.compile(r"(?:\[[^\[\]@]*\]|[^\[\]@:]+)(?::[0-9]*)?")
+# Digits or hexadecimal at the end: resolvers read 0x7f.1, 0177.1 and 2130706433 as 127.0.0.1.
+NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
+# What may stand in a path or a query as it is; `%` because it was escaped before.
+SAFE = "!#$%&'()*+,/:;=?@[]~"
+
+
+class Target(Struct, frozen=True):
+    scheme: str
+    host: str
+    port: int
+    url: URL
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+
+def target(text: str) -> Target:
+    """The URL, or AddressRefused with what is wrong about it."""
+    check_text(text)
+    try:
+        parts = urlsplit(text.strip(" "))
+        port = parts.port
+    except ValueError:
+        raise unreadable() from None
+    if parts.scheme not in PORTS:
+        raise AddressRefused("Only http:// and https:// URLs are fetched.")
+    if "@" in parts.netloc:
+        raise AddressRefused("The URL holds a user name or a password. Leave out what stands before the @.")
+    if not AUTHORITY.fullmatch(parts.netloc):
+        raise unreadable()
+    host = ascii_host(parts.hostname or "")
+    port = PORTS[parts.scheme] if port is None else port
+    if port == 0:
+        raise AddressRefused("The URL's port is 0. Name the port that the server listens on.")
+    # Taken as it is: a signed URL with one escape rewritten is no longer valid.
+    path, query = quote(parts.path or "/", safe=SAFE), quote(parts.query, safe=SAFE)
+    url = URL.build(scheme=parts.scheme, host=host, port=port, path=path, query_string=query, encoded=True)
+    return Target(parts.scheme, host, port, url)
+
+
+def check_text(text: str) -> None:
+    if len(text) > MAX_URL:
+        raise AddressRefused(f"The URL is longer than {MAX_URL} characters. Use a shorter one.")
+    if any(char <= " " or char in "\\\x7f" or "\ud800" <= char <= "\udfff" for char in text.strip(" ")):
+        raise AddressRefused(
+            "The URL contains spaces, control characters or backslashes. Percent-encode them."
+        )
+
+
+def unreadable() -> AddressRefused:
+    return AddressRefused("The URL's host or port cannot be read. Write https://host/path.")
+
+
+def joined(base: Target, location: str) -> Target:
+    """Where a redirect leads, by the same rules."""
+    check_text(location)
+    try:
+        return target(urljoin(str(base.url), location))
+    except ValueError:
+        raise unreadable() from None
+
+
+def ascii_host(written: str) -> str:
+    """The host in the form that goes to DNS: full-width digits and other dots have become plain by then."""
+    wrong = AddressRefused(
+        f"Host {shown(written)} is not a host name or a plain IP address. Write one of them."
+    )
+    if "%" in written:
+        raise wrong
+    if ":" in written:
+        if (found := literal(written)) is None:
+            raise wrong
+        return str(found)
+    try:
+        host = URL.build(scheme="http", host=written).raw_host or ""
+    except (ValueError, UnicodeError):
+        raise wrong from None
+    host = plain_name(host)
+    if not NAME.fullmatch(host):
+        raise wrong
+    if NUMBER.fullmatch(host.rpartition(".")[2]) and literal(host) is None:
+        raise wrong
+    return host

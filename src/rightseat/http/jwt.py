@@ -1,0 +1,104 @@
+"""Signed tokens (JWT) as credentials: only the issuer's own, made for us and still in time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from rightseat.errors import ConfigError, Unavailable
+from rightseat.types.turn import Owner
+
+# Only signatures that need the issuer's private key: with HS256 its public key would do to forge one.
+ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
+REFRESH = 300.0
+AGAIN = 10.0
+
+
+class Policy(Protocol):
+    """The [auth.jwt] table."""
+
+    @property
+    def issuer(self) -> str: ...
+    @property
+    def audience(self) -> str: ...
+    @property
+    def jwks(self) -> str: ...
+    @property
+    def owner_claim(self) -> str: ...
+
+
+Fetch = Callable[[str], Awaitable[bytes]]
+
+
+class Tokens:
+    def __init__(self, policy: Policy, fetch: Fetch) -> None:
+        try:
+            import jwt
+        except ModuleNotFoundError:
+            raise ConfigError("[auth.jwt] needs one more package: pip install 'rightseat[jwt]'") from None
+        self.jwt = jwt
+        self.policy = policy
+        self.fetch = fetch
+        self.keys: dict[str | None, Any] = {}
+        self.fetched = float("-inf")
+        self.lock = asyncio.Lock()
+
+    async def __call__(self, token: str) -> Owner | None:
+        """Whom the token names; None for anything that is not a valid token of our issuer."""
+        try:
+            key_id = self.jwt.get_unverified_header(token).get("kid")
+        except self.jwt.PyJWTError:
+            return None
+        key = await self.key(key_id)
+        if key is None:
+            return None
+        try:
+            claims = self.jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                audience=self.policy.audience,
+                issuer=self.policy.issuer,
+                options={"require": ["exp", self.policy.owner_claim]},
+            )
+        except self.jwt.PyJWTError:
+            return None
+        return Owner(f"jwt:{claims[self.policy.owner_claim]}")
+
+    async def key(self, key_id: str | None) -> Any:
+        """The issuer's key by its id. An unknown one asks the issuer again, but not at everyone's whim."""
+        age = time.monotonic() - self.fetched
+        if age > REFRESH or (key_id not in self.keys and age > AGAIN):
+            async with self.lock:
+                if time.monotonic() - self.fetched >= age:
+                    await self.refresh()
+        return self.keys.get(key_id)
+
+    async def refresh(self) -> None:
+        self.fetched = time.monotonic()
+        try:
+            listed = self.jwt.PyJWKSet.from_json((await self.fetch(self.policy.jwks)).decode())
+        except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
+            if not self.keys:
+                raise Unavailable("The keys of the token issuer cannot be read now.", retry_after=5) from None
+            return  # the keys of before are still good
+        self.keys = {key.key_id: key for key in listed.keys}
+
+
+async def fetch(url: str) -> bytes:
+    """A small document over HTTP. aiohttp's errors are OSErrors or TimeoutErrors where it matters here."""
+    import aiohttp
+
+    timeout = aiohttp.ClientTimeout(total=5)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url, allow_redirects=False) as reply,
+        ):
+            if reply.status != 200:
+                raise OSError(f"{reply.status}")
+            return await reply.content.read(1 << 20)
+    except aiohttp.ClientError as error:
+        raise OSError(type(error).__name__) from None

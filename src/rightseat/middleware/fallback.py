@@ -1,0 +1,110 @@
+"""Several models as one: when one is down before it has said anything, the next is asked.
+
+Down is what another model need not be: unreachable, busy, failing, silent, its key refused, its answer
+unreadable. What is wrong with the request itself, and what a vendor will not answer, is no reason to ask the
+next one. Once something was said there is no switch: half an answer of one is no beginning for another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.engine.fitting import fitting
+from rightseat.errors import (
+    Incomplete,
+    UpstreamBusy,
+    UpstreamDenied,
+    UpstreamError,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
+from rightseat.middleware.model_info import Source, Watch
+from rightseat.types.capabilities import abilities_of, pictured
+from rightseat.types.chunks import Fragment
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
+
+log = logging.getLogger(__name__)
+DOWN = (UpstreamRefused, UpstreamBusy, UpstreamTimeout, UpstreamDenied, UpstreamGarbled, Incomplete)
+
+
+class Member(Struct, frozen=True):
+    name: str
+    model: Model
+    source: Source
+
+
+class Fallback:
+    """A model with others to ask in its place. What else it is asked for (embeddings, what it can do) is the
+    first one's."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = tuple(members)
+
+    # Hidden from the checker: it would take any misspelt attribute for one of the first model's.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.members[0].model, name)
+
+    def watched(self, watch: Watch) -> Fallback:
+        """With each member under watch: it is counted and paid for as itself."""
+        return Fallback([replace(one, model=watch(one.model, one.source)) for one in self.members])
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        members = self.able(prompt)
+        first = members[0]
+        for member, following in zip(members, (*members[1:], None), strict=True):
+            begun = False
+            try:
+                asked = prompt if member is first else fitting(prompt, abilities_of(member.model))
+                async with closing(member.model.stream(asked)) as fragments:
+                    async for fragment in fragments:
+                        begun = True
+                        yield fragment
+                return
+            except UpstreamError as error:
+                if begun or following is None or not is_down(error):
+                    raise
+                log.warning("the model %s is down (%s): %s answers", member.name, error.code, following.name)
+
+    def able(self, prompt: Prompt) -> list[Member]:
+        """The first one, and those others that can take what it is asked."""
+        seen, called = pictured(prompt), bool(prompt.callable)
+
+        def takes(model: Model) -> bool:
+            able = abilities_of(model)
+            return (able.images or not seen) and (able.tools or not called)
+
+        first, *others = self.members
+        return [first, *(other for other in others if takes(other.model))]
+
+    @property
+    def ready(self) -> bool:
+        return any(getattr(member.model, "ready", True) for member in self.members)
+
+    async def start(self) -> None:
+        """The others start where the first cannot: that is what they are for."""
+        for member in self.members:
+            start = getattr(member.model, "start", None)
+            try:
+                if start is not None:
+                    await start()
+            except UpstreamError as error:
+                log.warning("the model %s is not there yet: %s", member.name, error.message)
+
+    async def close(self) -> None:
+        for member in self.members:
+            close = getattr(member.model, "close", None)
+            if close is not None:
+                await close()
+
+
+def is_down(error: UpstreamError) -> bool:
+    return isinstance(error, DOWN) or type(error) is UpstreamError

@@ -1,0 +1,79 @@
+"""Regular expressions that cannot run away: matched in linear time, by the engine of the schema checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import jsonschema_rs
+
+from rightseat.errors import ConfigError
+from rightseat.middleware.guardrails.words import Found
+
+MAX_BYTES = 1 << 20
+WINDOW = 200
+"""Characters of a stream that are seen at once. A match that is longer may pass."""
+_LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
+_ANCHORED = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
+_BETWEEN = re.compile(r"\W")
+
+
+class Patterns:
+    """Expressions of which none may be found. They know no look-around and no back reference."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self.listed = tuple(patterns)
+        self.checks = [compiled(pattern) for pattern in self.listed]
+
+    def __bool__(self) -> bool:
+        return bool(self.listed)
+
+    def within(self, text: str) -> bool:
+        return any(check.is_valid(text) for check in self.checks)
+
+    def scan(self, kind: str, window: int = WINDOW) -> PatternScan:
+        return PatternScan(self, kind, window)
+
+
+def compiled(pattern: str) -> jsonschema_rs.Draft202012Validator:
+    try:
+        return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_LINEAR, offline=True)
+    except ValueError:
+        # jsonschema_rs.ValidationError is one. It says no more than that.
+        raise ConfigError(
+            f"{pattern[:100]!r} is not an expression that is taken here: look-around (?=…), back references "
+            r"\1 and expressions that are too large are not, because they can take for ever."
+        ) from None
+
+
+def anchored(pattern: str) -> bool:
+    """Whether it speaks of a text's beginning or end, which a stream has none of."""
+    return _ANCHORED.search(pattern) is not None
+
+
+class PatternScan:
+    """One text under way. The last `window` characters are held back, and those before are kept to look at
+    once more, from the beginning of a word: an expression must not take a cut for the edge of one."""
+
+    def __init__(self, patterns: Patterns, kind: str, window: int) -> None:
+        self.patterns = patterns
+        self.kind = kind
+        self.window = window
+        self.text = ""
+
+    def feed(self, text: str) -> int:
+        self.text += text
+        found = self.patterns.within(self.text)
+        # What is found whether a word goes on or ends here is found for certain.
+        if found and all(self.patterns.within(self.text + after) for after in "_ "):
+            raise Found(self.kind)
+        held = min(len(self.text), self.window - (not found))
+        beyond = len(self.text) - 2 * self.window
+        if beyond > 0:
+            cut = _BETWEEN.search(self.text, beyond, len(self.text) - held)
+            self.text = self.text[cut.end() if cut else beyond :]
+        return held
+
+    def close(self) -> None:
+        if self.patterns.within(self.text):
+            raise Found(self.kind)

@@ -1,0 +1,71 @@
+"""Calls of a client that brings no ids back: its result is matched to our call by the conversation.
+
+Such a client (OpenBB's of 2024, where it drops what goes with a call) posts the conversation, what it was
+asked for, and the result. Without the call's id the turn could only begin anew, and what the server's tools
+gave before the call would be lost. No match is a normal new turn, never a guess.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.middleware.text_questions import squeezed
+from rightseat.types.events import CallStart, Event, RunFinished
+from rightseat.types.messages import Message
+from rightseat.types.responder import Layer, Responder
+from rightseat.types.stores import Bound, Store, ticket_of
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+
+
+def echo(store: Store) -> Layer:
+    def layer(inner: Responder) -> Responder:
+        def respond(turn: Turn) -> AsyncIterator[Event]:
+            return inner(turn) if turn.echoes else followed(inner, turn, store)
+
+        return respond
+
+    return layer
+
+
+async def followed(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+    turn = await recalled(turn, store)
+    names: dict[str, str] = {}
+    async with closing(inner(turn)) as events:
+        async for event in events:
+            if isinstance(event, CallStart):
+                names[event.id] = event.name
+            elif isinstance(event, RunFinished) and event.pending:
+                # The client makes one call at a time; with its result the next one's turn comes.
+                first = event.pending[0]
+                key = conversation(turn, turn.messages, names.get(first, ""))
+                await store.bind(turn.owner, key, Bound(first, "call", ""))
+            yield event
+
+
+async def recalled(turn: Turn, store: Store) -> Turn:
+    """The turn with our own id in its last call and result, if we made that call."""
+    if len(turn.messages) < 2:
+        return turn
+    *history, called, result = turn.messages
+    if result.role != "tool" or len(called.calls) != 1 or ticket_of(called.calls[0].id):
+        return turn
+    call = called.calls[0]
+    bound = await store.release(turn.owner, conversation(turn, history, call.name))
+    if bound is None or bound.kind != "call":
+        return turn
+    ours = replace(called, calls=(replace(call, id=bound.interrupt),))
+    return replace(turn, messages=(*history, ours, replace(result, call_id=bound.interrupt)))
+
+
+def conversation(turn: Turn, messages: Sequence[Message], name: str) -> str:
+    """What both sides know of a conversation at this call. Results are cut to the room there is."""
+    told = [
+        (m.role, squeezed(m.text) if not m.calls and m.role != "tool" else "", [c.name for c in m.calls])
+        for m in messages
+    ]
+    return "call:" + hashlib.sha256(msgspec.json.encode([turn.assistant, told, name])).hexdigest()

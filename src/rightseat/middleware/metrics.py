@@ -1,0 +1,105 @@
+"""Runs, model calls and tool calls, counted for /metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+
+from msgspec.structs import replace
+
+from rightseat.errors import RightseatError
+from rightseat.middleware.model_info import Around, Source
+from rightseat.runtime.metrics import Meters
+from rightseat.types.chunks import Fragment, Used
+from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
+
+CLIENT, UNKNOWN = "(client)", "(unknown)"
+Clock = Callable[[], float]
+
+
+class Tally:
+    """One run as it is counted. Without a last event its client has left. `tools` are the server's own."""
+
+    def __init__(
+        self, meters: Meters, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
+    ) -> None:
+        self.meters = meters
+        self.assistant = assistant
+        self.tools = tools
+        self.clock = clock
+        self.began = clock()
+        self.silent = True
+        self.reason = "left"
+        self.calls: dict[str, str] = {}
+        meters.active.value += 1
+
+    def speak(self) -> None:
+        self.silent = False
+        self.meters.first_token.see(self.clock() - self.began, self.assistant)
+
+    def see(self, event: Event) -> None:
+        match event:
+            case CallStart(client=True):
+                self.meters.tool_calls.add(CLIENT, "client")
+            case CallStart(id, name):
+                # A model may call what does not exist, by any name.
+                self.calls[id] = name if name in self.tools else UNKNOWN
+            case CallResult(id, failed=failed):
+                tool = self.calls.pop(id, UNKNOWN)
+                self.meters.tool_calls.add(tool, "failed" if failed else "ok")
+            case RunFinished(reason):
+                self.reason = reason
+            case RunFailed(code):
+                self.fail(code)
+            case _:
+                pass
+
+    def fail(self, code: str) -> None:
+        self.reason = "failed"
+        self.meters.failures.add(self.assistant, code)
+
+    def end(self, failed: RightseatError | None) -> None:
+        if failed is not None:
+            self.fail(failed.code)
+        self.meters.active.value -= 1
+        self.meters.runs.add(self.assistant, self.reason)
+        self.meters.run_seconds.see(self.clock() - self.began, self.assistant)
+
+
+class Counted(Around):
+    """A model whose calls are counted."""
+
+    def __init__(
+        self, model: Model, source: Source, meters: Meters, clock: Clock = time.perf_counter
+    ) -> None:
+        super().__init__(model, source)
+        self.meters = meters
+        self.clock = clock
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        meters, name = self.meters, self.source.model
+        began = self.clock()
+        outcome = "failed"
+        try:
+            async with closing(self.model.stream(prompt)) as fragments:
+                async for fragment in fragments:
+                    if type(fragment) is Used:
+                        meters.tokens.add(name, "input", by=fragment.usage.input)
+                        meters.tokens.add(name, "output", by=fragment.usage.output)
+                        if cost := self.source.price(fragment.usage):
+                            meters.cost.add(name, by=cost)
+                            fragment = Used(replace(fragment.usage, cost=cost))
+                    yield fragment
+            outcome = "ok"
+        except RightseatError as error:
+            outcome = error.code
+            raise
+        except (GeneratorExit, asyncio.CancelledError):
+            outcome = "left"
+            raise
+        finally:
+            meters.model_calls.add(name, outcome)
+            meters.model_seconds.see(self.clock() - began, name)

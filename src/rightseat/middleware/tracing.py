@@ -1,0 +1,123 @@
+"""OpenTelemetry spans of a run, its model calls, tools and steps, where somebody has set up OpenTelemetry.
+
+Nobody has, as long as nothing in the process imported it: then a run costs one look at `sys.modules` and the
+spans' own module is never loaded. No span is a context around a `yield`: each is begun and ended by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rightseat.middleware.model_info import Around
+from rightseat.types.chunks import Fragment, Text
+from rightseat.types.events import Event, TextDelta
+from rightseat.types.model import Prompt
+from rightseat.types.responder import Responder
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Turn
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+    from rightseat.middleware.spans import RunSpan
+
+# Of the run that the code of this task works for.
+RUN: ContextVar[RunSpan | None] = ContextVar("run span", default=None)
+
+
+class Tracing:
+    """`content`: also what is said goes into the spans. `provider`: another one than the process's own."""
+
+    def __init__(self, *, content: bool = False, provider: TracerProvider | None = None) -> None:
+        self.content = content
+        self.provider = provider
+
+    @property
+    def off(self) -> bool:
+        if self.provider is not None:
+            return False
+        if "opentelemetry.trace" not in sys.modules and "OTEL_PYTHON_TRACER_PROVIDER" not in os.environ:
+            return True
+        from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, get_tracer_provider
+
+        return isinstance(get_tracer_provider(), ProxyTracerProvider | NoOpTracerProvider)
+
+    def layer(self, inner: Responder) -> Responder:
+        """For around the run itself: only there every end is seen."""
+
+        def respond(turn: Turn) -> AsyncIterator[Event]:
+            return inner(turn) if self.off else self.traced(inner, turn)
+
+        return respond
+
+    async def traced(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
+        from rightseat.middleware.spans import RunSpan
+
+        run = RunSpan(turn, self.provider, content=self.content)
+        before = RUN.get()
+        RUN.set(run)
+        try:
+            async with closing(inner(turn)) as events:
+                async for event in events:
+                    if type(event) is not TextDelta or run.silent:
+                        run.see(event)
+                    yield event
+                    # Whoever reads may read two runs by turns.
+                    RUN.set(run)
+        finally:
+            RUN.set(before)
+            run.end()
+
+
+class Traced(Around):
+    """A model whose calls are spans of the run they are for."""
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        run = RUN.get()
+        return self.model.stream(prompt) if run is None else self.traced(run, prompt)
+
+    async def traced(self, run: RunSpan, prompt: Prompt) -> AsyncIterator[Fragment]:
+        chat = run.chat(self.source, prompt)
+        try:
+            async with closing(self.model.stream(prompt)) as fragments:
+                async for fragment in fragments:
+                    if type(fragment) is not Text or chat.wants_text:
+                        chat.see(fragment)
+                    yield fragment
+        except BaseException as error:
+            chat.fail(error)
+            raise
+        finally:
+            chat.end()
+
+
+def traced_tool(tool: Tool) -> Tool:
+    """The tool with a span around each of its calls; a client's tool runs elsewhere and has none."""
+    call = tool.call
+    if call is None:
+        return tool
+
+    async def traced(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        run = RUN.get()
+        span = run and run.tool(tool, args, ctx.call_id)
+        try:
+            async with closing(call(args, ctx)) as items:
+                async for item in items:
+                    if span and isinstance(item, Result):
+                        span.see(item)
+                    yield item
+        except BaseException as error:
+            if span:
+                span.fail(error)
+            raise
+        finally:
+            if span:
+                span.end()
+
+    return replace(tool, call=traced)

@@ -1,0 +1,1 @@
+"""Many turns: who answers, which runs are under way, what went wrong."""

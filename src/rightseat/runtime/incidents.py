@@ -1,0 +1,157 @@
+"""What is told of a run that failed: to the log, and to the operator's hooks.
+
+None of it is a prompt, an answer, a header or a key. A door sends its client what the client's shape has, and
+never the stack.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from contextvars import ContextVar
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from rightseat.config.secret import mask
+from rightseat.errors import Fault, Severity, Visibility, kind_of
+from rightseat.types.events import RunFailed, StepEnd, StepStart
+from rightseat.types.turn import Turn
+
+Environment = Literal["production", "development"]
+Source = Literal["runtime", "agent"]
+LONGEST = 20_000
+
+
+class Arrival:
+    """The request that is being answered. `url` is its path: a query may hold a key. `operation` is the path
+    of its route, which holds no name that a client chose. `base` is where its client finds this server, once
+    that is known. `thread` and `run` are those that it began last."""
+
+    __slots__ = ("base", "method", "operation", "run", "thread", "url")
+
+    def __init__(self, method: str, url: str, operation: str) -> None:
+        self.method = method
+        self.url = url
+        self.operation = operation
+        self.base = self.thread = self.run = ""
+
+
+NOWHERE = Arrival("", "", "run")
+"""Of a run that no request asked for: a library's, a command's."""
+ARRIVED: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
+UNDER: ContextVar[tuple[str, str] | None] = ContextVar("thread and run", default=None)
+
+
+def working_on() -> tuple[str, str]:
+    """The thread and the run that the code of this task works for; empty where there are none."""
+    if (found := UNDER.get()) is not None:
+        return found
+    arrival = ARRIVED.get()
+    return (arrival.thread, arrival.run) if arrival is not None else ("", "")
+
+
+class Incident(Struct, frozen=True, kw_only=True):
+    """One failed run. `start` and `end` are seconds since 1970; `latency` is in seconds."""
+
+    code: str
+    message: str
+    status: int
+    fault: Fault
+    visibility: Visibility
+    severity: Severity
+    hint: str
+    link: str
+    thread: str
+    run: str
+    agent: str
+    node: str | None
+    """The step that it was at."""
+    source: Source
+    """Whether a remote agent failed or this server did."""
+    operation: str
+    method: str
+    url: str
+    start: float
+    end: float
+    latency: float
+    environment: Environment | None = None
+    """Only outside production, as the stack is."""
+    stack: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """For the log: without the message, the path and the stack, in which a client's words may stand."""
+        told = {
+            "code": self.code,
+            "status": self.status,
+            "fault": self.fault,
+            "agent": self.agent[:64],
+            "node": self.node,
+            "source": self.source,
+            "operation": self.operation,
+            "method": self.method,
+            "start": round(self.start, 3),
+            "ms": round(self.latency * 1000, 1),
+            "environment": self.environment,
+        }
+        return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+class Course:
+    """A run on its way, as far as an incident would tell of it."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.arrival = ARRIVED.get() or NOWHERE
+        self.start = time.time()
+        self.began = time.perf_counter()
+        self.steps: list[str] = []
+        # Set and not reset: what is logged after its end, for the same request, is of this run too.
+        UNDER.set((turn.thread, turn.run))
+        if self.arrival is not NOWHERE:
+            self.arrival.thread, self.arrival.run = turn.thread, turn.run
+
+    def see(self, event: StepStart | StepEnd) -> None:
+        if isinstance(event, StepStart):
+            self.steps.append(event.name)
+        elif event.name in self.steps:
+            self.steps.remove(event.name)
+
+    def incident(
+        self,
+        failed: RunFailed,
+        agent: str,
+        source: Source,
+        environment: Environment,
+        cause: BaseException | None,
+    ) -> Incident:
+        kind = kind_of(failed.code, failed.fault)
+        latency = time.perf_counter() - self.began
+        open_ = environment != "production"
+        return Incident(
+            code=failed.code,
+            message=mask(failed.message),
+            status=failed.status,
+            fault=failed.fault,
+            visibility=kind.visibility,
+            severity=kind.severity,
+            hint=kind.hint,
+            link=kind.link(),
+            thread=self.turn.thread,
+            run=self.turn.run,
+            agent=agent,
+            node=self.steps[-1] if self.steps else None,
+            source=source,
+            operation=self.arrival.operation,
+            method=self.arrival.method,
+            url=self.arrival.url,
+            start=self.start,
+            end=self.start + latency,
+            latency=latency,
+            environment=environment if open_ else None,
+            stack=stack_of(cause) if open_ and cause is not None else None,
+        )
+
+
+def stack_of(error: BaseException) -> str:
+    return mask("".join(traceback.format_exception(error)))[-LONGEST:]

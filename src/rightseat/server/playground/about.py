@@ -1,0 +1,73 @@
+"""Who can be asked here, what to try first, and how other clients are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from rightseat.http.endpoint import Door, Request
+from rightseat.server.playground.files import HERE
+from rightseat.wiring.library import Runtime
+
+TINY = (("local", "local"), ("scripted", "demo"))
+CLOCK = {"title": {"en": "A tool call", "zh": "调用工具"}, "en": "What time is it?", "zh": "现在几点？"}
+CHART = {
+    "title": {"en": "A flow with a chart", "zh": "带图表的流程"},
+    "en": "Show the sales of this year.",
+    "zh": "显示今年的销售额。",
+    "assistant": "demo.sales",
+}
+APPROVAL = {
+    "title": {"en": "An approval", "zh": "需要批准的操作"},
+    "en": "Book a table for two people.",
+    "zh": "预订两个人的桌子。",
+}
+
+
+async def told(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    return {
+        "version": version("rightseat"),
+        "tiny": tiny(runtime),
+        "charts": (HERE / "vendor" / "echarts.js").is_file(),
+        "assistants": list(assistants(runtime)),
+        "examples": list(examples(runtime)),
+        "doors": [{"name": door.name, "hint": door.hint(request.base)} for door in doors],
+    }
+
+
+def tiny(runtime: Runtime) -> bool:
+    """Whether the one who is asked first is the built-in model, or a script in its place."""
+    assistant = runtime.assistant(None)
+    source = getattr(assistant.model, "source", None) if assistant else None
+    return source is not None and (source.provider, source.model) in TINY
+
+
+def assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:
+    for name in runtime.responders:
+        about = runtime.described(name)
+        agent = runtime.responders.agent(name)
+        kind = "agent" if agent else "flow" if name in runtime.flows else "assistant"
+        yield {
+            "name": name,
+            "title": about.title if about else "",
+            "description": about.description if about else "",
+            "kind": kind,
+            "down": agent.down if agent else "",
+            "suggestions": about.suggestions if about else (),
+            "models": list(getattr(about, "models", {}) or {}),
+        }
+
+
+def examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
+    """Three that surely succeed with the built-in model; elsewhere what plugins suggest."""
+    assistant = runtime.assistant(None)
+    tools = {tool.name for tool in assistant.tools} if assistant else set()
+    if "demo_clock" in tools:
+        yield CLOCK
+    if CHART["assistant"] in runtime.responders:
+        yield CHART
+    if "demo_book" in tools:
+        yield APPROVAL
+    for question in assistant.suggestions[:3] if assistant else ():
+        yield {"title": {"en": "From a plugin", "zh": "来自插件"}, "en": question, "zh": question}

@@ -1,0 +1,88 @@
+"""What the doctor knows of this server, and how clients of each kind are connected to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightseat.http.endpoint import Door, Request
+from rightseat.server.playground.files import HERE
+from rightseat.wiring.library import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.doctor.line import Line
+
+
+async def examined(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    """With `doors` in the query every door is called as its client would, which takes its time."""
+    lines = list(looked_at(runtime))
+    if "doors" in request.query:
+        lines += [line async for line in called(doors, request)]
+    return {
+        "lines": [line.plain() for line in lines],
+        "clients": list(clients(request.base, bool(request.headers.get("authorization")))),
+    }
+
+
+def looked_at(runtime: Runtime) -> Iterator[Line]:
+    # The doctor brings much that no answer needs.
+    from rightseat.doctor.line import broken, good, skipped
+    from rightseat.doctor.setup import extras, python
+
+    yield python()
+    if runtime.ready:
+        yield good("ready", "new questions are answered")
+    else:
+        yield broken("ready", "a model is not there yet", "look at the server's log")
+    yield good("assistants", ", ".join(runtime.responders))
+    for name in runtime.responders:
+        agent = runtime.responders.agent(name)
+        if agent is not None and agent.down:
+            yield broken(f"agent {name}", agent.down, f"start it, or change [agents.{name}]")
+    for one in runtime.plugins.loaded.values() if runtime.plugins else ():
+        errors = [found for found in one.plugin.problems if found.gravity == "error"]
+        if errors:
+            yield broken(
+                f"plugin {one.plugin.id}", str(errors[0]), f"rightseat plugins check {one.plugin.id}"
+            )
+        else:
+            yield good(f"plugin {one.plugin.id}", f"{len(one.tools)} tools")
+    if (HERE / "vendor" / "echarts.js").is_file():
+        yield good("charts", "ECharts is here")
+    else:
+        yield skipped("charts", "ECharts is not here: charts are shown as tables", "make assets")
+    yield from extras(None)
+
+
+async def called(doors: Sequence[Door], request: Request) -> AsyncIterator[Line]:
+    from rightseat.doctor.client import Client
+    from rightseat.doctor.doors import probes
+
+    key = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+    async with Client(request.base, key or None) as client:
+        for door in doors:
+            async for line in probes(client, door.name, door.probes):
+                yield line
+
+
+def clients(base: str, keyed: bool) -> Iterator[dict[str, str]]:
+    """Lines to copy, with this server's address; the key stands in them by the name of a variable."""
+    key = "$RIGHTSEAT_KEY"
+    header = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if keyed else ""
+    yield {"name": "CopilotKit (React)", "line": f'<CopilotKit runtimeUrl="{base}/copilotkit"{header}>'}
+    yield {"name": "OpenBB Workspace", "line": f"Agents → Add Agent → {base}"}
+    yield {
+        "name": "OpenAI (Python)",
+        "line": f'OpenAI(base_url="{base}/v1", api_key="{key if keyed else "none"}")',
+    }
+    more = f', headers: {{ Authorization: "Bearer {key}" }}' if keyed else ""
+    yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default"{more} }})'}
+    bearer = f' --header "Authorization: Bearer {key}"' if keyed else ""
+    yield {
+        "name": "MCP (Claude Code)",
+        "line": f"claude mcp add --transport http rightseat {base}/mcp{bearer}",
+    }
+    authorization = f" -H 'Authorization: Bearer {key}'" if keyed else ""
+    body = '{"messages":[{"role":"user","content":"Hello"}]}'
+    posted = f"-H 'content-type: application/json' -d '{body}'"
+    yield {"name": "curl", "line": f"curl {base}/v1/chat/completions{authorization} {posted}"}

@@ -1,0 +1,245 @@
+"""uvicorn's HTTP/1.1, with limits on what arrives before an application sees it.
+
+A head must be complete within a time and a size; whatever else a client sends between two pieces of body
+(trailers, chunk extensions) is held to the same size; a refusal is answered once and fills no log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+from typing import Any, NamedTuple, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from rightseat.http.reply import DIRECT, Direct
+
+MAX_HEADERS = 100
+MAX_WAITING = 8
+LINGER = 1.0
+
+
+class Refusal(NamedTuple):
+    status: int
+    code: str
+    message: str
+
+
+MALFORMED = Refusal(400, "bad_http", "This is not a valid HTTP request.")
+TWO_HOSTS = Refusal(400, "bad_host", "Send exactly one Host header.")
+TOO_LARGE = Refusal(431, "headers_too_large", "The headers are too large. Send fewer or shorter ones.")
+TOO_MANY = Refusal(400, "bad_http", "Too many requests wait on this connection. Read an answer first.")
+TOO_SLOW = Refusal(408, "request_timeout", "The request's headers took too long to arrive.")
+
+
+class Refused(Exception):
+    """Stops the parser from inside one of its callbacks."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
+class Reluctant:
+    """The transport as an answer sees it. One that ends before its request is read may not close at once:
+    unread bytes would turn the close into a reset, and the client would never see the answer."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.transport = protocol.transport
+        # All that uvicorn calls for an answer: to look it up for each token would cost more than the call.
+        self.write = self.transport.write
+        self.is_closing = self.transport.is_closing
+
+    def close(self) -> None:
+        # Then `on_response_complete` follows, and lingers.
+        if not self.protocol.unread:
+            self.transport.close()
+
+
+class Protocol(HttpToolsProtocol):
+    max_head = 64 * 1024
+    head_timeout = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.timer: asyncio.TimerHandle | None = None
+        self.refused = False
+        self.in_head = True
+        self.in_message = False
+        # The request that is being answered; `cycle` is the newest, which may wait behind it.
+        self.answering: RequestResponseCycle | None = None
+        # Bytes since the last piece of progress: a complete head, or some body.
+        self.surplus = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        self.arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.disarm()
+        if self.answering is not None and not self.answering.response_complete:
+            # uvicorn tells only the newest.
+            self.answering.disconnected = True
+            self.answering.message_event.set()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        self._unset_keepalive_if_required()
+        if self.idle:
+            self.arm()
+        self.surplus += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing here is upgraded to: the request is answered as the plain one it also is.
+            self.cycle.keep_alive = False
+        except httptools.HttpParserError as error:
+            # What a callback raised is the context of what the parser raises.
+            cause = error.__context__
+            self.refuse(cause.reason if isinstance(cause, Refused) else MALFORMED)
+        else:
+            if self.surplus > self.max_head:
+                self.refuse(TOO_LARGE)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the request that is being answered is still arriving."""
+        return self.in_message and not self.in_head and not self.pipeline
+
+    @property
+    def idle(self) -> bool:
+        return self.answering is None or self.answering.response_complete
+
+    # Parser callbacks
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head = self.in_message = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers come by the same callback; they must not become headers of a request already judged.
+        if self.in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self.disarm()
+        self.in_head = False
+        self.surplus = 0
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.max_head or len(self.headers) > MAX_HEADERS:
+            raise Refused(TOO_LARGE)
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            raise Refused(TWO_HOSTS)
+        if len(self.pipeline) >= MAX_WAITING:
+            raise Refused(TOO_MANY)
+        super().on_headers_complete()
+        self.cycle.transport = cast(asyncio.Transport, Reluctant(self))
+        self.cycle.scope["extensions"] = {DIRECT: {"write": direct(self.cycle)}}
+        if self.pipeline:
+            # uvicorn stops reading here, and would not hear that the client has left.
+            self.flow.resume_reading()
+        else:
+            self.answering = self.cycle
+
+    def on_body(self, body: bytes) -> None:
+        self.surplus = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.in_message = False
+        self.surplus = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if self.unread:
+            # Answered before the body was read (413, 401): uvicorn would let the client send it for ever.
+            self.server_state.total_requests += 1
+            self.linger()
+        else:
+            if self.pipeline:
+                self.answering = self.pipeline[-1][0]
+            super().on_response_complete()
+
+    # Time and refusal
+
+    def arm(self) -> None:
+        if self.timer is None:
+            self.timer = self.loop.call_later(self.head_timeout, self.late)
+
+    def disarm(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def late(self) -> None:
+        self.timer = None
+        if self.in_message:
+            self.refuse(TOO_SLOW)
+        else:
+            # A connection that never asked anything gets no answer.
+            self.transport.close()
+
+    def refuse(self, reason: Refusal) -> None:
+        self.logger.debug("refused: %s", reason.message)
+        # Amid another answer nothing can be said any more without corrupting it.
+        if self.answering is None or self.idle or not self.answering.response_started:
+            self.transport.write(_answer(reason))
+        if self.idle:
+            self.linger()
+        else:
+            self.refused = True
+            self.transport.close()
+
+    def linger(self) -> None:
+        """Close, but leave the client a moment to read: unread bytes would turn the close into a reset."""
+        self.refused = True
+        self.disarm()
+        if self.transport.can_write_eof() and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self.transport.write_eof()
+            self.timer = self.loop.call_later(LINGER, self.transport.close)
+        else:
+            self.transport.close()
+
+
+def direct(cycle: RequestResponseCycle) -> Direct:
+    """What `cycle.send` does for one more piece of a chunked body that can be written now."""
+    flow, write = cycle.flow, cycle.transport.write
+
+    def written(data: bytes) -> bool:
+        ended = cycle.disconnected or cycle.response_complete
+        if ended or flow.write_paused or not cycle.chunked_encoding or not data:
+            return False
+        write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
+    return written
+
+
+def _answer(reason: Refusal) -> bytes:
+    error = {"message": reason.message, "type": "invalid_request_error", "code": reason.code}
+    body = json.dumps({"error": error}).encode()
+    phrase = http.HTTPStatus(reason.status).phrase
+    head = (
+        f"HTTP/1.1 {reason.status} {phrase}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def protocol(max_head: int, head_timeout: float) -> type[Protocol]:
+    """uvicorn takes a class and makes its own instances, so the limits are put on a class."""
+    return type("Protocol", (Protocol,), {"max_head": max_head, "head_timeout": head_timeout})

@@ -1,0 +1,1 @@
+"""How a Python function, a process or another agent becomes a Tool."""

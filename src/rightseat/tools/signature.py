@@ -1,0 +1,94 @@
+"""A function's parameters as a schema: from its annotations, its defaults and its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic
+
+from rightseat.errors import ConfigError
+from rightseat.types.tools import ToolContext
+
+_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
+_VALUES = ("default", "examples", "example", "const", "enum")
+
+
+class Signature:
+    """The schema going out, the typed values coming in. A ToolContext parameter is in neither."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            self.read(function)
+        except (NameError, TypeError, pydantic.errors.PydanticUserError) as error:
+            why = str(error).splitlines()[0]
+            raise ConfigError(f"Tool {function.__name__}: its annotations cannot be read: {why}") from error
+
+    def read(self, function: Callable[..., Any]) -> None:
+        doc = inspect.getdoc(function) or ""
+        self.summary = re.split(rf"(?m)^\s*$|^\s*{_SECTION}|^\s*:param", doc, maxsplit=1)[0].strip()
+        notes = parameter_notes(doc)
+        hints = typing.get_type_hints(function, include_extras=True)
+        self.context: str | None = None
+        self.names: list[str] = []
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+                raise ConfigError(f"Tool {function.__name__}: parameter {parameter} cannot be given by name.")
+            hint = hints.get(parameter.name, Any)
+            if hint is ToolContext or ToolContext in typing.get_args(hint):
+                self.context = parameter.name
+                continue
+            default = ... if parameter.default is parameter.empty else parameter.default
+            # Numbered fields with the name as alias: a parameter may be called `schema`, `copy` or `_x`.
+            hint = Annotated[hint, pydantic.Field(alias=parameter.name)]
+            if note := notes.get(parameter.name):
+                hint = Annotated[hint, pydantic.Field(description=note)]
+            fields[f"field{len(self.names)}"] = (hint, default)
+            self.names.append(parameter.name)
+        self.model = pydantic.create_model(function.__name__, **fields)
+        self.schema = without_titles(self.model.model_json_schema())
+
+    def bind(self, args: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
+        """The arguments as the function wants them: typed, with defaults, and the context where it asks."""
+        model = self.model.model_validate(args)
+        values = {name: getattr(model, f"field{number}") for number, name in enumerate(self.names)}
+        return values if self.context is None else {**values, self.context: ctx}
+
+
+def parameter_notes(doc: str) -> dict[str, str]:
+    """What a docstring says of each parameter, in Google's form (`name: text`) or Sphinx's (`:param`)."""
+    notes = dict(re.findall(r"^\s*:param\s+(?:[^:\s]+\s+)?(\w+):\s*(.+)$", doc, re.MULTILINE))
+    section = re.search(rf"^{_SECTION}\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
+    name, margin = "", 0
+    for line in section[1].splitlines() if section else ():
+        indent = len(line) - len(line.lstrip())
+        found = re.fullmatch(r"\s+(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line)
+        if found and (not name or indent <= margin):
+            name, margin = found[1], indent
+            notes[name] = found[2]
+        elif name and line.strip():
+            notes[name] = f"{notes[name]} {line.strip()}".strip()
+    return notes
+
+
+def without_titles(schema: Any) -> Any:
+    """Pydantic titles every field after its name; a model pays for each such word and learns nothing."""
+    if isinstance(schema, list):
+        return [without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_titles(key, item)
+        for key, item in schema.items()
+        if not (key == "title" and isinstance(item, str))
+    }
+
+
+def _without_titles(key: str, item: Any) -> Any:
+    if key in ("properties", "$defs"):
+        return {name: without_titles(value) for name, value in item.items()}
+    return item if key in _VALUES else without_titles(item)

@@ -1,0 +1,87 @@
+"""Which model answers where nobody says: what the command line, the file and the environment give."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rightseat.config.settings import Config
+from rightseat.wiring.names import LOCAL
+
+DEFAULT = "default"
+DEMO = "scripted:demo"
+OPENAI_MODEL = "gpt-4o-mini"
+
+
+class Choice(Struct, frozen=True):
+    """The default assistant's model, and why it is this one."""
+
+    model: str
+    """A name of [models], or a spec."""
+    why: str
+    demo: bool = False
+
+
+class Vendor(Struct, frozen=True):
+    """A vendor that is chosen by its key. `extra` is what must be installed for it, and of which package."""
+
+    variables: tuple[str, ...]
+    kind: str
+    model: str
+    model_variable: str
+    extra: str = ""
+    package: str = ""
+
+
+# In this order: OpenAI's variables are those that other servers are set up by too.
+VENDORS = (
+    Vendor(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "openai", OPENAI_MODEL, "OPENAI_MODEL"),
+    Vendor(("AZURE_OPENAI_ENDPOINT",), "openai", OPENAI_MODEL, "AZURE_OPENAI_DEPLOYMENT"),
+    Vendor(
+        ("ANTHROPIC_API_KEY",), "anthropic", "claude-sonnet-5-5", "ANTHROPIC_MODEL", "anthropic", "anthropic"
+    ),
+    Vendor(
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "google",
+        "gemini-3.8-flash",
+        "GEMINI_MODEL",
+        "google",
+        "google.genai",
+    ),
+)
+
+
+def choose(config: Config, env: Mapping[str, str] | None = None) -> Choice:
+    env = os.environ if env is None else env
+    if config.model:
+        return Choice(config.model, f"named by {config.model_from}")
+    if DEFAULT in config.models:
+        return Choice(DEFAULT, f"[models.{DEFAULT}] in {config.path}")
+    if config.models:
+        return Choice(next(iter(config.models)), f"the first of [models] in {config.path}")
+    hints = []
+    for vendor in VENDORS:
+        variable = next((name for name in vendor.variables if env.get(name)), None)
+        if variable is None:
+            continue
+        if not vendor.package or installed(vendor.package):
+            name = env.get(vendor.model_variable) or vendor.model
+            return Choice(f"{vendor.kind}:{name}", f"{variable} is set")
+        hints.append(f" {variable} is set: pip install 'rightseat[{vendor.extra}]' to use it.")
+    hint = "".join(hints)
+    if config.without_local:
+        why = f"a short script, not a model. {config.without_local}{hint}"
+        return Choice(DEMO, why, demo=True)
+    why = "small and on this machine. Others: --model FILE.gguf, OPENAI_API_KEY, --model openai:NAME"
+    return Choice(LOCAL, f"{why}.{hint}" if hint else why, demo=True)
+
+
+def installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        # Of a package inside another, and the outer one is not here.
+        return False

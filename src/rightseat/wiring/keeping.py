@@ -1,0 +1,79 @@
+"""Where things are kept: the data folder, the store in it, and the threads on top."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from rightseat.config.settings import Config
+from rightseat.runtime.threads import Detached, Rules
+from rightseat.types.stores import Store
+from rightseat.types.threads import Journal, Keep
+from rightseat.wiring.names import find
+
+SQLITE = "sqlite"
+
+
+def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """[store] path, RIGHTSEAT_DATA, systemd's StateDirectory, else a folder for each configuration file
+    where this platform has its users' data: two servers then never meet."""
+    env = os.environ if env is None else env
+    if config.store.path:
+        return config.folder.resolve() / Path(config.store.path).expanduser()
+    for variable in ("RIGHTSEAT_DATA", "STATE_DIRECTORY"):
+        # systemd joins several folders by a colon.
+        if named := env.get(variable, "").split(":" if variable == "STATE_DIRECTORY" else "\0")[0]:
+            return Path(named).expanduser().absolute()
+    return users(env, platform) / "rightseat" / label(config)
+
+
+def users(env: Mapping[str, str], platform: str) -> Path:
+    if platform == "win32":
+        return Path(env.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    shared = env.get("XDG_DATA_HOME", "")
+    # The XDG rules: a relative path there is to be ignored.
+    return Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
+
+
+def label(config: Config) -> str:
+    if config.path is None:
+        return "default"
+    path = config.path.resolve()
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.parent.name).strip("-")[:40]
+    return f"{name or 'root'}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+
+
+def keep(config: Config) -> Keep:
+    given = config.store
+    return Keep(given.keep_days, given.max_threads, given.max_thread_mb << 20, given.max_mb << 20)
+
+
+def store(config: Config, env: Mapping[str, str] | None = None) -> Store:
+    """The store that the configuration names, opened."""
+    made = find("stores", config.store.kind)
+    if config.store.kind == SQLITE:
+        opened: Store = made(data_folder(config, env), keep=keep(config))
+    elif config.store.kind == "memory":
+        opened = made(keep=keep(config))
+    else:
+        opened = made()
+    return opened
+
+
+def threads(config: Config, store: Store) -> Detached:
+    """Threads in the store; where it keeps none, in memory."""
+    journal = store if isinstance(store, Journal) else find("stores", "memory")(keep=keep(config))
+    return Detached(journal, Rules(orphan_seconds=config.store.orphan_seconds))
+
+
+def place(config: Config, env: Mapping[str, str] | None = None) -> str:
+    """What the card says."""
+    if config.store.kind == SQLITE:
+        return str(data_folder(config, env))
+    return "in memory: gone with this process" if config.store.kind == "memory" else config.store.kind
