@@ -1,84 +1,103 @@
-"""Every demand in tests/demands/*.toml names living tests, or says what is missing."""
+"""Every demand in tests/demands.toml is proven by a test that is marked with it, or says what is missing."""
 
 import ast
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 
 from checks.files import ROOT
 
-KEYS = {"text", "tests", "missing"}
+KEYS = {"text", "missing"}
 
 
-def problems(path: Path, root: Path) -> Iterator[str]:
-    where = path.relative_to(root).as_posix()
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        yield f"{where}: {error}"
-        return
-    for key in document.keys() - {"demand"}:
-        yield f"{where}: unknown key {key!r}; only [[demand]] tables are read"
-    for number, demand in enumerate(document.get("demand", []), 1):
-        yield from (f"{where}: demand {number}: {fault}" for fault in faults(demand, root))
+@dataclass(frozen=True)
+class Mark:
+    """One id in one `@pytest.mark.demand(…)`, and where it stands."""
+
+    demand: str
+    place: str
 
 
-def faults(demand: Mapping[str, object], root: Path) -> Iterator[str]:
-    for key in sorted(demand.keys() - KEYS):
-        yield f"unknown key {key!r}"
-    for key in ("text", "missing"):
-        if key in demand and not (isinstance(demand[key], str) and str(demand[key]).strip()):
-            yield f"{key} must be a sentence"
-    if "text" not in demand:
-        yield "no text"
-    tests = demand.get("tests", [])
-    if not isinstance(tests, list) or not all(isinstance(one, str) for one in tests):
-        yield "tests must be a list of test ids"
-        return
-    if not tests and "missing" not in demand:
-        yield f"neither tests nor missing: {demand.get('text')}"
-    for test in tests:
-        if not lives(test, root):
-            yield f"no such test: {test}"
+def read_demands(path: Path) -> dict[str, object]:
+    """Demands of a file by `area.name`; raises TOMLDecodeError."""
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        f"{area}.{name}": demand
+        for area, demands in document.items()
+        for name, demand in (demands.items() if isinstance(demands, dict) else [("", demands)])
+    }
 
 
-def lives(test_id: str, root: Path) -> bool:
-    """Whether the id names a test function or method; parameters in [...] are not looked at."""
-    file, *names = test_id.split("[", 1)[0].split("::")
-    path = root / file
-    if not names or not names[-1].startswith("test") or not path.is_file():
-        return False
-    body: list[ast.stmt] = parsed(path).body
-    for name in names:
-        found = [node for node in body if isinstance(node, Definition) and node.name == name]
-        if not found:
-            return False
-        body = found[-1].body
-    return True
+def find_marks(folder: Path) -> Iterator[Mark]:
+    """Marks on test functions of all files below `folder`."""
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "mark.demand" not in text:
+            continue
+        for node in ast.walk(ast.parse(text, filename=str(path))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for decorator in node.decorator_list:
+                    place = f"{path.relative_to(folder.parent).as_posix()}:{decorator.lineno}"
+                    for demand in marked_demands(decorator):
+                        yield Mark(
+                            demand, place if node.name.lower().startswith("test") else f"{place} (no test)"
+                        )
 
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+def marked_demands(decorator: ast.expr) -> list[str]:
+    """Ids in a decorator, if it is `pytest.mark.demand(…)`."""
+    if not isinstance(decorator, ast.Call) or ast.unparse(decorator.func) != "pytest.mark.demand":
+        return []
+    return [
+        arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
+        for arg in decorator.args
+    ] or [""]
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+def find_problems(demands: Mapping[str, object], marks: list[Mark]) -> Iterator[str]:
+    """Sentences about demands without a proof and marks without a demand."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for mark in marks:
+        places[mark.demand].append(mark.place)
+        if mark.demand not in demands:
+            yield f"{mark.place}: no demand {mark.demand!r} in tests/demands.toml"
+        elif mark.place.endswith("(no test)"):
+            yield f"{mark.place}: the mark stands on something that is not a test"
+    for name, demand in demands.items():
+        table = demand if isinstance(demand, dict) else {"text": demand}
+        for key in sorted(table.keys() - KEYS):
+            yield f"{name}: unknown key {key!r}"
+        for key in sorted(table.keys() & KEYS):
+            if not isinstance(table[key], str) or not table[key].strip():
+                yield f"{name}: {key} must be a sentence"
+        if "text" not in table:
+            yield f"{name}: no text"
+        if not places[name] and "missing" not in table:
+            yield f"{name}: no test is marked with it, and nothing says what is missing"
 
 
-def counts(files: list[Path]) -> str:
-    demands = [one for path in files for one in tomllib.loads(path.read_text("utf-8")).get("demand", [])]
-    proven = sum(bool(one.get("tests")) and "missing" not in one for one in demands)
-    part = sum(bool(one.get("tests")) and "missing" in one for one in demands)
+def count_demands(demands: Mapping[str, object], marks: list[Mark]) -> str:
+    """How many demands are proven, proven in part, and missing."""
+    marked = {mark.demand for mark in marks}
+    partial = {name for name, demand in demands.items() if isinstance(demand, dict) and "missing" in demand}
+    proven = len((demands.keys() & marked) - partial)
+    part = len(partial & marked)
     return f"{len(demands)} demands: {proven} proven, {part} in part, {len(demands) - proven - part} missing"
 
 
 def main() -> int:
-    files = sorted((ROOT / "tests" / "demands").glob("*.toml"))
-    found = [problem for path in files for problem in problems(path, ROOT)]
-    print("\n".join(found or [counts(files)]))
-    return 1 if found else 0
+    try:
+        demands = read_demands(ROOT / "tests" / "demands.toml")
+    except tomllib.TOMLDecodeError as error:
+        print(f"tests/demands.toml: {error}")
+        return 1
+    marks = list(find_marks(ROOT / "tests"))
+    problems = list(find_problems(demands, marks))
+    print("\n".join(problems or [count_demands(demands, marks)]))
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

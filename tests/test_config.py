@@ -22,6 +22,7 @@ def complaints(folder: Path, text: str) -> list[str]:
     return caught.value.message.replace(str(path), "FILE").split("\n")
 
 
+@pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 def test_no_file_gives_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load(env={}) == Config()
@@ -74,6 +75,7 @@ run_seconds = 1.5
     assert "s3cret" not in repr(config)
 
 
+@pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 def test_all_problems_are_reported_together_with_their_lines(tmp_path: Path) -> None:
     text = """sever = 1
 [server]
@@ -109,6 +111,7 @@ tools = ["clock"]
     ]
 
 
+@pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -29,6 +29,7 @@ def write(folder: Path, text: str, name: str) -> Path:
     return folder / "rightseat.toml"
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.slow
 async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
     path = write(
@@ -82,6 +83,7 @@ def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> No
     assert words in error.value.message
 
 
+@pytest.mark.demand("models.request_context_thread_run")
 @pytest.mark.parametrize(
     ("text", "production"),
     [

@@ -159,6 +159,7 @@ def test_marked():
 """
 
 
+@pytest.mark.demand("tests.quick_runs_lint_import")
 def test_a_socket_or_process_without_the_mark_is_red(inner: pytest.Pytester) -> None:
     inner.makepyfile(UNMARKED)
     result = inner.runpytest_subprocess("-v")
@@ -187,6 +188,7 @@ def test_without():
 """
 
 
+@pytest.mark.demand("tests.weights_come_through_session")
 def test_weights_are_there_for_tests_marked_model_only(
     inner: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +202,7 @@ def test_weights_are_there_for_tests_marked_model_only(
     inner.runpytest_subprocess().assert_outcomes(passed=2)
 
 
+@pytest.mark.demand("tests.weights_come_through_session")
 @pytest.mark.long
 def test_weights_that_cannot_be_fetched_are_said_to_be(
     inner: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

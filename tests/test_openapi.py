@@ -57,6 +57,7 @@ def alone(found: Any, schema: Any) -> Any:
     return json.loads(together.replace("#/components/schemas/", "#/$defs/"))
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_every_route_is_in_it_and_nothing_else(home: House) -> None:
     told = {(method.upper(), path) for path, method, _ in operations(await served(home))}
     routes = {(route.method, template(route)) for _, route, _ in home.app.table.routes}
@@ -64,6 +65,7 @@ async def test_every_route_is_in_it_and_nothing_else(home: House) -> None:
     assert ("GET", "/openapi.json") in told
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_its_form_is_that_of_openapi_3_1(home: House) -> None:
     found = await served(home)
     assert re.fullmatch(r"3\.1\.\d", found["openapi"])
@@ -84,6 +86,7 @@ async def test_its_form_is_that_of_openapi_3_1(home: House) -> None:
         assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_its_schemas_are_valid_and_their_references_lead_somewhere(home: House) -> None:
     found = await served(home)
     text = json.dumps(found)
@@ -95,6 +98,7 @@ async def test_its_schemas_are_valid_and_their_references_lead_somewhere(home: H
     assert "\\\\Z" not in text
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_the_doors_own_requests_fit(home: House) -> None:
     found = await served(home)
     fitted = 0
@@ -109,6 +113,7 @@ async def test_the_doors_own_requests_fit(home: House) -> None:
     assert fitted >= 3
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/agui/default"])
 async def test_refusals_are_as_told(home: House, path: str) -> None:
     found = await served(home)
@@ -121,6 +126,7 @@ async def test_refusals_are_as_told(home: House, path: str) -> None:
         jsonschema_rs.Draft202012Validator(schema).validate(body)
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_what_needs_a_key_says_so(home: House) -> None:
     found = await served(home)
     table = {(route.method.lower(), template(route)): route.open for _, route, _ in home.app.table.routes}
@@ -129,6 +135,7 @@ async def test_what_needs_a_key_says_so(home: House) -> None:
         assert ("401" in operation["responses"]) != table[method, path]
 
 
+@pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_a_foreign_door_is_in_it_too() -> None:
     route = Route("DELETE", "/x/{a}/{b}", lambda request, host: whole(200, b""), summary="Away with it")
     door = Door("mine", (route,), lambda error: whole(error.status, b'{"no": 1}'), lambda base: base)

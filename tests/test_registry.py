@@ -122,6 +122,7 @@ CONFIGURED = Config(models={"a": DEMO, "b": DEMO})
 NAMED = Config(model="openai:x", model_from="--model")
 
 
+@pytest.mark.demand("llamacpp.local_default_serve_embedded")
 @pytest.mark.parametrize(
     ("config", "env", "model", "why"),
     [
@@ -153,6 +154,7 @@ def test_the_model_called_default_is_the_default() -> None:
     )
 
 
+@pytest.mark.demand("engine.serve_prints_card_without")
 def test_without_anything_the_demo_answers_and_has_a_tool() -> None:
     runtime = registry.runtime(Config(without_local="No weights."), env={})
     # Besides, a plugin with a flow, which is asked by its own name.

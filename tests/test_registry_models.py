@@ -57,6 +57,7 @@ fallbacks = ["default"]
 """
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 @pytest.mark.io
 async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Path) -> None:
     async with Upstream() as first, Upstream() as second:
@@ -73,6 +74,7 @@ async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Pat
     assert (len(first.requests), len(second.requests)) == (3, 3)
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 async def test_a_share_of_the_file_is_kept(tmp_path: Path) -> None:
     text = (
         '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=1\nfallbacks=["scripted:big.json"]'
@@ -98,6 +100,7 @@ model = "fast"
 """
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 async def test_the_models_of_an_assistant(tmp_path: Path) -> None:
     async with built(written(tmp_path, CHOICE)) as runtime:
         helper, clerk = runtime.assistants["helper"], runtime.assistants["clerk"]
@@ -150,6 +153,7 @@ def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str
         registry.runtime(written(tmp_path, text), env={})
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 async def test_who_sees_no_picture_names_who_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "k")
     text = """
@@ -208,6 +212,7 @@ def test_what_is_not_installed_is_seen() -> None:
     assert not installed("no_such_package")
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
     shared = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=2\n[models.other]\n'
     shared += 'spec="scripted:big.json"\nfallbacks=["default"]\n[guardrails.default]\nmark_untrusted=true'
@@ -224,6 +229,7 @@ async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
             await after.close()
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
     config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
     with pytest.raises(ConfigError, match="`empty` answers nobody"):

@@ -27,6 +27,7 @@ def test_secrets_compare_by_value() -> None:
     assert not Secret("")
 
 
+@pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 def test_references(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("from-file\r\n", "utf-8")
     assert resolve("env:A", "k", env={"A": "from-env"}).reveal() == "from-env"

@@ -51,6 +51,7 @@ class Issuer:
         return answer
 
 
+@pytest.mark.demand("engine.owners_named_key_jwt")
 async def test_a_good_token_names_its_owner() -> None:
     issuer = Issuer(jwks())
     tokens = Tokens(POLICY, issuer)
@@ -73,6 +74,7 @@ FORGED: dict[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.demand("engine.owners_named_key_jwt")
 @pytest.mark.parametrize("kind", FORGED)
 async def test_anything_else_names_nobody(kind: str) -> None:
     tokens = Tokens(POLICY, Issuer(jwks()))

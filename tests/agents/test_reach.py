@@ -64,6 +64,7 @@ async def asked(
         reach.close()
 
 
+@pytest.mark.demand("agents.agent_takes_headers_env", "copilotkit.headers_forwarded_agents_allow")
 async def test_what_goes_along(peer: Upstream) -> None:
     turn = Turn(messages=(), headers={"authorization": "Bearer theirs", "x-mine": "1", "x-odd": "é"})
     assert await asked(peer, turn=turn, reach={"headers": {"X-Mine": "2"}}) == {"ok": True}
@@ -74,6 +75,7 @@ async def test_what_goes_along(peer: Upstream) -> None:
     assert "x-odd" not in request.headers
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
     turn = Turn(
         messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"}
@@ -84,6 +86,7 @@ async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
     assert request.json == {"a": 1}
 
 
+@pytest.mark.demand("agents.agent_takes_headers_env")
 async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
     seen: list[Outgoing] = []
 
@@ -119,6 +122,7 @@ def test_a_hook_that_is_none() -> None:
             hook_of(wrong)
 
 
+@pytest.mark.demand("agents.ids_never_reach_another")
 @pytest.mark.parametrize(
     "id", ["", ".", "..", "a/b", "../threads", "a%2fb", "a b", "é", "a?b", "a#b", "x" * 301]
 )
@@ -235,6 +239,7 @@ def test_a_header_that_http_does_not_take() -> None:
         Reach("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})
 
 
+@pytest.mark.demand("agents.agent_takes_headers_env")
 def test_a_hook_stands_where_the_server_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command `rightseat` does not look there by itself."""
     (tmp_path / "own_tokens.py").write_text("def headers(request): return {}", "utf-8")

@@ -18,6 +18,7 @@ def named(name: str, **more: Any) -> ToolSpec:
     return ToolSpec(name, "", more)
 
 
+@pytest.mark.demand("llamacpp.llama_3_1_both")
 @pytest.mark.parametrize("name", ["brave_search", "wolfram_alpha"])
 def test_an_odd_schema_is_replaced_by_what_its_name_means(name: str) -> None:
     spec = client_spec(name, "Searches.", ODD, "tools[0]")

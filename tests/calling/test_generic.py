@@ -137,6 +137,7 @@ def test_references_of_tools_and_output_stay_their_own() -> None:
 # ---- read
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
 def test_a_thought_is_content_or_reasoning() -> None:
     text = json.dumps(answer("Hm \u00e9.", result="Fünf.\n"))
     assert read(text) == Heard("Hm é.\n\nFünf.\n")
@@ -145,6 +146,7 @@ def test_a_thought_is_content_or_reasoning() -> None:
     assert read(json.dumps(answer("Hm.", tool_calls=[CALL]))) == Heard("Hm.", calls=(("ring", "{}"),))
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
 def test_a_result_with_a_schema_is_its_json() -> None:
     for result in ('{"ok": true}', '"a\\n"', "5", "[1, 2]"):
         text = f'{{"thought_about_next_step_only": "Hm.", "next_step": {{"result": {result}}}}}'

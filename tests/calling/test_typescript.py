@@ -54,6 +54,7 @@ def bones(text: str) -> str:
     return "\n".join(_STRING.sub("S", line) for line in lines)
 
 
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_as_functionary_and_the_seed_show_it() -> None:
     city = {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}
     weather = tool(
@@ -192,6 +193,7 @@ def test_long_texts_are_cut() -> None:
     assert of(**{"x" * 9_000 + " ": {"type": "string"}}) == "[key: string]: string,"
 
 
+@pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 def test_a_huge_enum_ends_in_its_type() -> None:
     assert of(a={"enum": [f"v{n}" for n in range(5_000)]}).endswith(f'"v{MOST_OPTIONS - 1}" | string,')
     assert of(a={"enum": [*range(5_000)]}) == "a: any,"

@@ -21,11 +21,13 @@ def guarded(caught: str, then: str = "pass") -> str:
     return f"def run() -> None:\n    try:\n        pass\n    except{caught}:\n        {then}\n"
 
 
+@pytest.mark.demand("engine.check_ruff_mypy_strict")
 def test_file_cap(tmp_path: Path) -> None:
     assert found(tmp_path, "x = 1\n" * 400) == []
     assert found(tmp_path, "x = 1\n" * 401) == ["src/rightseat/thing.py: 401 lines, the cap is 400"]
 
 
+@pytest.mark.demand("engine.check_ruff_mypy_strict")
 def test_function_cap(tmp_path: Path) -> None:
     assert found(tmp_path, function(50)) == []
     assert "long has 51 lines" in found(tmp_path, function(51))[0]

@@ -44,6 +44,7 @@ def run_ci(env: dict[str, str], *command: str) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.demand("tests.ci_run_starts_nothing")
 def test_only_how_packages_are_reached_comes_along(sabotaged: dict[str, str]) -> None:
     done = run_ci(sabotaged, "env")
     assert done.returncode == 0, done.stderr
@@ -57,6 +58,7 @@ def test_only_how_packages_are_reached_comes_along(sabotaged: dict[str, str]) ->
     assert not Path(seen["HOME"]).exists()
 
 
+@pytest.mark.demand("tests.ci_run_starts_nothing")
 def test_the_home_is_empty_and_the_exit_code_is_the_commands(sabotaged: dict[str, str]) -> None:
     done = run_ci(sabotaged, "sh", "-c", 'ls -A "$HOME"; exit 7')
     assert (done.returncode, done.stdout) == (7, "")
@@ -74,6 +76,7 @@ def test_settings_of_the_index_are_found_in_the_callers_home(sabotaged: dict[str
     assert f"PIP_CONFIG_FILE={home}/.config/pip/pip.conf\n" in done.stdout
 
 
+@pytest.mark.demand("tests.ci_run_starts_nothing")
 @pytest.mark.model
 @pytest.mark.long
 def test_with_sabotaged_caches_the_embedded_model_answers(sabotaged: dict[str, str]) -> None:

@@ -3,79 +3,86 @@ from pathlib import Path
 import pytest
 
 from checks import demands
+from checks.demands import Mark
 
 TESTS = """
+import pytest
+
 class TestBox:
+    @pytest.mark.demand("line.method")
     async def test_method(self): ...
 
+@pytest.mark.io
+@pytest.mark.demand("line.plain", "line.both")
 def test_plain(): ...
 
+@pytest.mark.demand("line.helper")
 def helper(): ...
 """
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests/test_x.py").write_text(TESTS, encoding="utf-8")
-    return tmp_path
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "test_x.py").write_text(TESTS, encoding="utf-8")
+    return folder
 
 
-def found(root: Path, toml: str) -> list[str]:
-    path = root / "line.toml"
-    path.write_text(toml, encoding="utf-8")
-    return list(demands.problems(path, root))
+def list_problems(toml: str, path: Path, *marked: str) -> list[str]:
+    file = path / "demands.toml"
+    file.write_text(toml, encoding="utf-8")
+    return list(
+        demands.find_problems(
+            demands.read_demands(file), [Mark(name, "tests/test_x.py:1") for name in marked]
+        )
+    )
 
 
-@pytest.mark.parametrize(
-    "test_id", ["test_plain", "test_plain[a::b-1]", "TestBox::test_method", "TestBox::test_method[x]"]
-)
-def test_living_test(root: Path, test_id: str) -> None:
-    assert found(root, f'[[demand]]\ntext = "a"\ntests = ["tests/test_x.py::{test_id}"]') == []
+def test_marks_are_found_on_functions_and_methods(folder: Path) -> None:
+    marks = {mark.demand: mark.place for mark in demands.find_marks(folder)}
+    assert marks.keys() == {"line.method", "line.plain", "line.both", "line.helper"}
+    assert marks["line.plain"] == "tests/test_x.py:9"
+    assert marks["line.helper"].endswith("(no test)")
 
 
-@pytest.mark.parametrize(
-    "test_id",
-    [
-        "tests/test_x.py::test_gone",
-        "tests/test_y.py::test_plain",
-        "tests/test_x.py::TestBox::test_plain",
-        "tests/test_x.py::test_method",
-        "tests/test_x.py::helper",
-        "tests/test_x.py",
-    ],
-)
-def test_dead_test(root: Path, test_id: str) -> None:
-    problems = found(root, f'[[demand]]\ntext = "a"\ntests = ["{test_id}"]')
-    assert problems == [f"line.toml: demand 1: no such test: {test_id}"]
+def test_a_marked_demand_is_proven(tmp_path: Path) -> None:
+    assert list_problems('[line]\nplain = "A sentence."', tmp_path, "line.plain") == []
+
+
+@pytest.mark.demand("engine.check_ruff_mypy_strict")
+def test_a_mark_without_a_demand_is_red(tmp_path: Path) -> None:
+    assert list_problems("", tmp_path, "line.gone") == [
+        "tests/test_x.py:1: no demand 'line.gone' in tests/demands.toml"
+    ]
+
+
+def test_a_mark_on_a_helper_is_red(folder: Path) -> None:
+    known = {"line.method": "a", "line.plain": "a", "line.both": "a", "line.helper": "a"}
+    (problem,) = demands.find_problems(known, list(demands.find_marks(folder)))
+    assert "not a test" in problem
 
 
 @pytest.mark.parametrize(
     ("toml", "fault"),
     [
-        ('[[demand]]\ntext = "a"', "neither tests nor missing"),
-        ('[[demand]]\ntext = "a"\ntests = []', "neither tests nor missing"),
-        ('[[demand]]\nmissing = "b"', "no text"),
-        ('[[demand]]\ntext = "a"\nmissing = " "', "missing must be a sentence"),
-        ('[[demand]]\ntext = "a"\ntest = ["x"]\nmissing = "b"', "unknown key 'test'"),
-        ('[[demand]]\ntext = "a"\ntests = "x"', "must be a list"),
-        ('[[demands]]\ntext = "a"', "unknown key 'demands'"),
-        ("[[demand", "line.toml:"),
+        ('[line]\nx = "a"', "no test is marked with it"),
+        ('[line]\nx = { text = "a" }', "no test is marked with it"),
+        ('[line]\nx = { missing = "b" }', "no text"),
+        ('[line]\nx = { text = "a", missing = " " }', "missing must be a sentence"),
+        ('[line]\nx = { text = "a", test = "x", missing = "b" }', "unknown key 'test'"),
     ],
 )
-def test_faulty_entry(root: Path, toml: str, fault: str) -> None:
-    problems = found(root, toml)
-    assert len(problems) == 1
-    assert fault in problems[0]
+def test_a_faulty_entry_is_red(tmp_path: Path, toml: str, fault: str) -> None:
+    (problem,) = list_problems(toml, tmp_path)
+    assert fault in problem
 
 
-def test_empty_file_and_missing_reason_are_fine(root: Path) -> None:
-    assert found(root, "") == []
-    assert found(root, '[[demand]]\ntext = "a"\nmissing = "not yet"') == []
+def test_a_demand_may_say_what_is_missing(tmp_path: Path) -> None:
+    assert list_problems('[line]\nx = { text = "a", missing = "not yet" }', tmp_path) == []
 
 
-def test_counts(root: Path) -> None:
-    path = root / "line.toml"
-    entries = ('tests = ["t"]', 'tests = ["t"]\nmissing = "m"', 'missing = "m"')
-    path.write_text("".join(f'[[demand]]\ntext = "a"\n{one}\n' for one in entries), encoding="utf-8")
-    assert demands.counts([path]) == "3 demands: 1 proven, 1 in part, 1 missing"
+def test_demands_are_counted() -> None:
+    known = {"a.x": "a", "a.y": {"text": "a", "missing": "m"}, "a.z": {"text": "a", "missing": "m"}}
+    marks = [Mark("a.x", ""), Mark("a.y", "")]
+    assert demands.count_demands(known, marks) == "3 demands: 1 proven, 1 in part, 1 missing"

@@ -51,6 +51,7 @@ def real(root: Path, known: str, other: str) -> list[str]:
     return list(problems(root))
 
 
+@pytest.mark.demand("tests.declared_dependencies_imported_ones")
 @pytest.mark.long
 def test_this_project_declares_what_it_imports() -> None:
     assert list(problems(ROOT)) == []

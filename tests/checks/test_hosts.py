@@ -13,6 +13,7 @@ def found(root: Path, text: str) -> list[str]:
 
 
 # Written in two halves, so that this file itself stays clean.
+@pytest.mark.demand("engine.locked_dependencies_hashes_name")
 @pytest.mark.parametrize(
     ("halves", "what"),
     [

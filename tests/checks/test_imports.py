@@ -29,6 +29,7 @@ def test_no_layer_is_optional() -> None:
     assert [layer for layer in layers if "(" in layer] == []
 
 
+@pytest.mark.demand("tests.declared_dependencies_imported_ones")
 @pytest.mark.io
 @pytest.mark.parametrize(
     ("known", "with_unknown"),

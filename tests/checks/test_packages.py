@@ -48,6 +48,7 @@ def test_what_cannot_be_installed_is_told_apart(
     assert capsys.readouterr().err.splitlines()[-1].startswith("could not install ")
 
 
+@pytest.mark.demand("tests.test_needs_python_package")
 def test_a_cache_that_cannot_be_written_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ def test_what_is_there_is_given(peers: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert need.require(Program("Python", ("python3",), lambda: Path(sys.executable))) == Path(sys.executable)
 
 
+@pytest.mark.demand("tests.program_missing_installed_nobody")
 @pytest.mark.usefixtures("nothing")
 def test_what_is_missing_is_a_skip_that_says_how_to_get_it() -> None:
     assert skipped(lambda: need.require(BAG)) == f"Bagpipe is missing: install it {WAY}"
@@ -154,6 +155,7 @@ def test_an_installed_peer_is_of_no_use_without_its_program(
     assert skipped(lambda: need.require("shiny-js")).startswith("Node.js is missing: ")
 
 
+@pytest.mark.demand("tests.program_missing_installed_nobody")
 @pytest.mark.usefixtures("nothing")
 @pytest.mark.parametrize(("value", "red"), [("true", True), ("1", True), ("false", False), ("", False)])
 def test_in_ci_it_is_a_failure(value: str, red: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +164,7 @@ def test_in_ci_it_is_a_failure(value: str, red: bool, monkeypatch: pytest.Monkey
     assert found == f"Bagpipe is missing: install it {WAY}"
 
 
+@pytest.mark.demand("tests.program_missing_installed_nobody")
 def test_root_needs_not_ask(root: list[str]) -> None:
     """What apt-get brings is found afterwards, or it is missing all the same."""
     found: list[Path | None] = [None, None, Path("/usr/bin/bagpipe")]
@@ -174,6 +177,7 @@ def test_root_needs_not_ask(root: list[str]) -> None:
     assert skipped(lambda: need.require(BAG)).startswith("Bagpipe is missing: ")
 
 
+@pytest.mark.demand("tests.program_missing_installed_nobody")
 @pytest.mark.usefixtures("nothing")
 def test_who_is_not_root_installs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name == "apt-get" else None)

@@ -37,6 +37,7 @@ def run_quick(home: Path, *part: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.demand("tests.quick_runs_lint_import")
 @pytest.mark.long
 @pytest.mark.io
 def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
@@ -52,6 +53,7 @@ def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
     assert re.search(r"\d+ failed, \d+ passed", done.stdout)
 
 
+@pytest.mark.demand("tests.quick_runs_lint_import")
 @pytest.mark.long
 @pytest.mark.io
 def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
@@ -62,6 +64,7 @@ def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
     assert "quick: red: import rules, ruff check" in done.stdout
 
 
+@pytest.mark.demand("tests.quick_runs_lint_import")
 def test_the_tests_of_a_part() -> None:
     names = {path.name for path in quick.find_tests("doors/openai")}
     assert "test_openai.py" in names

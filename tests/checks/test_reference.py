@@ -15,6 +15,7 @@ from rightseat.config import settings
 from rightseat.server import explained
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference")
 def test_every_key_is_there() -> None:
     page = reference.config_page()
     kinds = [kind for _, kind, _ in reference.tables()]
@@ -24,6 +25,7 @@ def test_every_key_is_there() -> None:
     assert "| `port` | whole number, at least 0, at most 65535 | `7777` |" in page
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference")
 def test_every_command_is_there() -> None:
     page = reference.cli_page()
     for command in app.registered_commands:
@@ -32,6 +34,7 @@ def test_every_command_is_there() -> None:
     assert "--json" in page
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference", "models.docs_models_md_docs")
 def test_every_error_is_there() -> None:
     overview = error_pages.overview()
     kinds = [errors.RightseatError]
@@ -67,18 +70,21 @@ def test_types_are_said_in_words(kind: Any, word: str) -> None:
     assert reference.word(kind) == word
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference")
 def test_a_key_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "meanings", lambda kind, home: {"host": "Where."})
     with pytest.raises(error_pages.Undocumented, match=r"ServerSettings\.port"):
         reference.config_page()
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference")
 def test_an_error_outside_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "__doc__", "RightseatError 500 ours something")
     with pytest.raises(error_pages.Undocumented, match="CallerError 400"):
         error_pages.overview()
 
 
+@pytest.mark.demand("doctor.config_cli_error_reference", "models.docs_models_md_docs")
 @pytest.mark.slow
 def test_stale_pages_are_red_until_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -44,6 +44,7 @@ def test_a_failed_install_is_told_from_a_failed_test() -> None:
     assert target.faults == ["install: could not install", "fetch weights: could not fetch", "tests: exit 3"]
 
 
+@pytest.mark.demand("tests.time_reported_never_judged")
 def test_a_slow_step_is_not_red() -> None:
     target = Target("test")
     target.started -= 1e6
@@ -51,6 +52,7 @@ def test_a_slow_step_is_not_red() -> None:
     assert "green" in target.verdict()
 
 
+@pytest.mark.demand("tests.time_reported_never_judged")
 def test_a_stuck_step_is_ended() -> None:
     target = Target("test")
     assert not target.step("hang", sys.executable, "-c", "import time; time.sleep(600)", stuck=0.2)
@@ -111,6 +113,7 @@ def test_fewer_driven_than_expected_is_red_in_ci(
     assert printed.count("not driven though expected: b") == 2
 
 
+@pytest.mark.demand("tests.test_test_peers_test")
 @pytest.mark.parametrize("marks", list(itertools.product((False, True), repeat=3)))
 def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
     """A mark expression is a Python expression over the names of marks."""
@@ -119,6 +122,7 @@ def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
     assert len(chosen) == 1
 
 
+@pytest.mark.demand("tests.test_test_peers_test")
 def test_the_makefile_and_the_program_have_the_same_targets() -> None:
     dry = subprocess.run(
         ["make", "--dry-run", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from rightseat import wiring as registry
 from rightseat.cli import card
 from rightseat.config import AuthSettings, Config, JwtSettings, ModelSettings
@@ -23,6 +25,7 @@ def shown(config: Config, out: io.StringIO | None = None) -> str:
     return out.getvalue()
 
 
+@pytest.mark.demand("engine.serve_prints_card_without")
 def test_the_card_says_what_one_needs_to_begin() -> None:
     text = shown(Config())
     assert 12 <= len(text.splitlines()) <= 24

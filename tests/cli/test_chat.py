@@ -105,6 +105,7 @@ def test_a_call_is_one_line_beside_the_answer() -> None:
     assert aside.getvalue() == '· add({"a":2,"b":3})\n  → 5\n'
 
 
+@pytest.mark.demand("engine.rightseat_chat_terminal_approvals")
 @pytest.mark.parametrize(("typed", "ran"), [("y", 1), ("n", 0), (EOFError(), 0), (KeyboardInterrupt(), 0)])
 def test_an_approval_is_asked_for_and_only_a_yes_runs_it(typed: str | BaseException, ran: int) -> None:
     runs: list[str] = []
@@ -122,6 +123,7 @@ def test_an_approval_is_asked_for_and_only_a_yes_runs_it(typed: str | BaseExcept
     assert "got" in out.getvalue()
 
 
+@pytest.mark.demand("engine.rightseat_chat_terminal_approvals")
 def test_a_question_is_answered_inline() -> None:
     def greet(ctx: ToolContext) -> str:
         """Greet."""

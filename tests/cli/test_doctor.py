@@ -64,6 +64,7 @@ def http(status: int) -> bytes:
     return f"HTTP/1.1 {status} X\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode()
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
     found = await lines(folder, DEMO)
     assert broken(found) == []
@@ -72,6 +73,7 @@ async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
     assert states["server"] == "skipped"
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
@@ -91,12 +93,14 @@ async def test_what_is_wrong_is_a_line_with_a_fix(folder: Path, text: str, what:
     assert [line.why for line in found if why in line.why and line.fix] != []
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 async def test_every_problem_of_a_file_is_a_line(folder: Path) -> None:
     found = broken(await lines(folder, '[server]\nprot = 1\nhots = "x"\n[limits]\nrun_secs = 1\n'))
     assert len(found) == 3
     assert all("rightseat.toml:" in line.why for line in found)
 
 
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
 @pytest.mark.parametrize(
     ("status", "state"), [(200, "good"), (401, "good"), (404, "skipped"), (503, "broken")]
 )
@@ -118,6 +122,7 @@ async def test_a_vendors_server_has_no_list_at_its_root(folder: Path, spec: str)
     assert (line.state, line.fix) == ("good", "")
 
 
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
 async def test_a_models_server_that_is_not_there(folder: Path) -> None:
     with socket.socket() as taken:
         # Bound and not listening: nobody else can take the port, and nobody answers.
@@ -129,6 +134,7 @@ async def test_a_models_server_that_is_not_there(folder: Path) -> None:
     assert f"start the server at {base}" in line.fix
 
 
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
 async def test_a_models_server_that_speaks_no_http(folder: Path) -> None:
     async with upstream(b"SSH-2.0-x\r\n\r\n") as number:
         base = f"http://127.0.0.1:{number}/v1"
@@ -137,6 +143,7 @@ async def test_a_models_server_that_speaks_no_http(folder: Path) -> None:
     assert "does not speak HTTP" in line.why
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 def test_a_taken_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         line = port(Config(server=ServerSettings(port=taken.getsockname()[1])))
@@ -154,11 +161,13 @@ async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
     assert line.what == "server"
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 def test_an_old_python() -> None:
     assert setup.python((3, 10, 4)).state == "broken"
     assert setup.python((3, 11, 0)).state == "good"
 
 
+@pytest.mark.demand("doctor.without_server_doctor_checks")
 @pytest.mark.parametrize(("text", "state"), [("", "skipped"), ("[auth.jwt]", "broken")])
 def test_an_extra_that_is_not_installed(
     folder: Path, text: str, state: str, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +181,7 @@ def test_an_extra_that_is_not_installed(
     assert (line.state, line.fix) == (state, "pip install 'rightseat[jwt]'")
 
 
+@pytest.mark.demand("doctor.exit_code_0_all")
 async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCTOR_SECRET", "very-hidden-value")
     (folder / "leaky_tool.py").write_text("import os\nraise ValueError(os.environ['DOCTOR_SECRET'])\n")
@@ -183,6 +193,7 @@ async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
         assert "very-hidden-value" not in line.text() + json.dumps(line.plain())
 
 
+@pytest.mark.demand("doctor.exit_code_0_all")
 def test_the_key_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     from rightseat.cli.doctor import secret
 
@@ -191,6 +202,7 @@ def test_the_key_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert secret("typed-in") == Secret("typed-in")
 
 
+@pytest.mark.demand("doctor.exit_code_0_all")
 def test_json_and_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "rightseat.toml").write_text(DEMO)
     assert doctor(None, None, None, as_json=True) == 0

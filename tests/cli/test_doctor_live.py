@@ -68,6 +68,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running", "openbb.our_own_conformance_checker")
 async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
     async with house(runtime(quick(0, tmp_path), env={})) as home:
         lines = await examined(home.url)
@@ -80,6 +81,7 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
     assert {"page at localhost:3000", "page of a stranger"} <= good
 
 
+@pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
     for pace, telling, state in ((0, STUCK, "skipped"), (PACE, doors.TELLING, "good")):
@@ -88,6 +90,7 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
         assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
 
 
+@pytest.mark.demand("doctor.checks_keys_cors_private")
 @pytest.mark.parametrize(
     ("key", "state"), [(None, "skipped"), ("alices-own-key", "good"), ("another-persons", "broken")]
 )
@@ -100,6 +103,7 @@ async def test_keys(tmp_path: Path, key: str | None, state: str) -> None:
     assert "alices-own-key" not in "".join(line.text() for line in lines)
 
 
+@pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
     async with house(runtime(quick(0, tmp_path), env={})) as home:
         port = home.url.rsplit(":", 1)[1]
@@ -109,6 +113,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
     assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
 
 
+@pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_configured_origins(tmp_path: Path) -> None:
     settings = ServerSettings(port=0, cors=("https://known.example",))
     async with house(runtime(quick(0, tmp_path), env={}), settings) as home:
@@ -124,6 +129,7 @@ async def test_configured_origins(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     file = tmp_path / "dead.json"
     file.write_text('{"turns": [{"when": {}, "finish": "raise:upstream_denied"}]}')
@@ -134,6 +140,7 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today", "copilotkit: run"]
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
     async with house(runtime(quick(0, tmp_path), env={})) as home:
         home.app.runtime.draining = True
@@ -222,6 +229,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
 ]
 
 
+@pytest.mark.demand("doctor.checks_keys_cors_private")
 @pytest.mark.parametrize(("change", "found"), BREAKS)
 async def test_what_a_proxy_breaks_is_found(
     change: Callable[[], Change], found: set[str], tmp_path: Path
@@ -232,6 +240,7 @@ async def test_what_a_proxy_breaks_is_found(
     assert all(line.fix for line in lines if line.state == "broken")
 
 
+@pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     async with behind(changing(held_back), tmp_path, pace=PACE) as url:
@@ -240,6 +249,7 @@ async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     assert broken(lines) == [f"{stream}, flows" for stream in streams]
 
 
+@pytest.mark.demand("doctor.finds_stands_between_proxy")
 async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
     def closed() -> Change:
         def change(message: Message) -> list[Message]:
@@ -253,6 +263,7 @@ async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
         assert broken(await examined(url, "alices-own-key")) == ["keep-alive"]
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: Request, host: object) -> Reply:
         return whole(200, b"pong")
@@ -273,6 +284,7 @@ async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pyte
     assert (line.state, "it did not say ping" in line.why) == ("broken", True)
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running")
 @pytest.mark.parametrize(
     ("status", "body"), [(500, b"{}"), (200, b"<html>"), (200, b"\xff"), (200, b"[]"), (200, b'{"data": 1}')]
 )
@@ -292,6 +304,7 @@ async def command(url: str) -> tuple[int | None, bytes, bytes]:
     return child.returncode, out, err
 
 
+@pytest.mark.demand("doctor.exit_code_0_all")
 @pytest.mark.long
 @pytest.mark.io
 async def test_the_command_and_its_exit_code(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ async def kept(folder: Path) -> None:
     await made.close()
 
 
+@pytest.mark.demand("doctor.line_store_how_large")
 async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) -> None:
     await kept(tmp_path)
     using = SQLite(tmp_path)
@@ -47,6 +48,7 @@ def test_memory_says_that_it_forgets() -> None:
     assert "gone with this process" in looked(Path(), "memory").why
 
 
+@pytest.mark.demand("doctor.line_store_how_large")
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     line = looked(tmp_path / "file" / "data")
@@ -54,6 +56,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     assert "[store] path" in line.fix
 
 
+@pytest.mark.demand("doctor.line_store_how_large")
 @pytest.mark.parametrize("content", [b"no database at all, but long enough to look at", b""])
 async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "rightseat.db").write_bytes(content * 100)
@@ -62,6 +65,7 @@ async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> No
     assert ("cannot be read" in line.why) is bool(content)
 
 
+@pytest.mark.demand("doctor.line_store_how_large")
 async def test_versions(tmp_path: Path) -> None:
     await kept(tmp_path)
     for version, state in ((len(STEPS) + 1, "broken"), (len(STEPS), "good")):
@@ -71,6 +75,7 @@ async def test_versions(tmp_path: Path) -> None:
         assert (line.state, "newer rightseat" in line.why) == (state, state == "broken")
 
 
+@pytest.mark.demand("doctor.line_store_how_large")
 async def test_the_doctor_has_the_line(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text(
         f'[store]\npath = "{tmp_path / "data"}"\n[models.a]\nspec = "scripted:demo"\n'

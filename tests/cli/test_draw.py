@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from rightseat.cli import app
@@ -22,17 +23,20 @@ def plugins(where: Path) -> Path:
     return where
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_svg_is_printed(tmp_path: Path) -> None:
     said = run("hosts/tell", "--plugins", plugins(tmp_path))
     assert said.exit_code == 0
     assert "hosts/tell" in "".join(ET.fromstring(said.output).itertext())
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_mermaid_is_printed(tmp_path: Path) -> None:
     said = run("ask", "--plugins", plugins(tmp_path), "--mermaid")
     assert said.output == 'flowchart TD\n    s0(["start"])\n'
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_a_file_is_written(tmp_path: Path) -> None:
     out = tmp_path / "made.svg"
     said = run("hosts/tell", "--plugins", plugins(tmp_path), "--out", out)

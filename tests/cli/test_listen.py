@@ -40,6 +40,7 @@ def test_an_address_that_is_not_ours_says_so(host: str) -> None:
         listen.listen(host, 0)
 
 
+@pytest.mark.demand("engine.owners_named_key_jwt")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "copilot.example", ""])
 def test_beyond_loopback_needs_auth(host: str) -> None:
     server = ServerSettings(host=host)

@@ -118,6 +118,7 @@ async def test_a_reload_that_cannot_load_keeps_the_old(monkeypatch: pytest.Monke
     assert (old.steps, new.steps) == ([], ["start", "close"])
 
 
+@pytest.mark.demand("llamacpp.local_default_serve_embedded", "llamacpp.engine_child_process_loopback")
 @pytest.mark.model
 async def test_the_default_is_the_embedded_model_and_a_reload_keeps_its_process() -> None:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}

@@ -100,6 +100,7 @@ def test_a_full_disk_is_not_the_callers_problem(monkeypatch: pytest.MonkeyPatch)
             full.close()
 
 
+@pytest.mark.demand("models.structured_logs_json_console")
 def test_a_line_has_the_thread_and_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     token = UNDER.set(("t\n1", "r1" * 100))
     try:

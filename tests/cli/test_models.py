@@ -56,6 +56,7 @@ def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list
     return pulled
 
 
+@pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models.show()
     first = capsys.readouterr().out
@@ -65,6 +66,7 @@ def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str])
     assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out
 
 
+@pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_path_and_pull_print_the_path_alone(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +81,7 @@ def test_path_and_pull_print_the_path_alone(
     assert out == capsys.readouterr().out == f"{weights.path()}\n"
 
 
+@pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_a_wrong_name_is_told() -> None:
     with pytest.raises(NotFound, match=f"Did you mean '{EMBEDDED.name}'"):
         models.pull("smollm2-135m")
@@ -105,6 +108,7 @@ def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool)
     assert not embedded.wanted(Config(), {"OPENAI_API_KEY": "k"})
 
 
+@pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulled = pulls(monkeypatch, cache)
     assert starting.prepared(Config(model="scripted:demo")) == Config(model="scripted:demo")
@@ -114,6 +118,7 @@ def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch)
     assert pulled == [EMBEDDED.name]
 
 
+@pytest.mark.demand("engine.serve_prints_card_without", "llamacpp.weights_come_wheel_without")
 def test_without_a_network_a_script_answers_and_that_is_said(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +131,7 @@ def test_without_a_network_a_script_answers_and_that_is_said(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_who_asked_for_it_by_name_gets_nothing_else(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulls(monkeypatch, cache, "No network.")
     with pytest.raises(WeightsError, match="No network"):
@@ -143,6 +149,7 @@ def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.
     assert pulled == []
 
 
+@pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_sigterm_ends_a_download_as_ctrl_c_does(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def pull(*args: Any) -> Path:
         os.kill(os.getpid(), signal.SIGTERM)

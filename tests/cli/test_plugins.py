@@ -20,6 +20,7 @@ def run(*words: str | Path) -> Result:
     return RUNNER.invoke(app, ["plugins", *map(str, words)])
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_a_good_plugin_passes(tmp_path: Path) -> None:
     made = folder(tmp_path, api())
     said = run("check", made)
@@ -30,6 +31,7 @@ def test_a_good_plugin_passes(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_every_problem_has_its_place_and_its_fix(tmp_path: Path) -> None:
     text = (
         'openapi: 3.0.0\nservers:\n  - url: "/api"\npaths:\n  /hosts:\n'
@@ -45,6 +47,7 @@ def test_every_problem_has_its_place_and_its_fix(tmp_path: Path) -> None:
     assert said.output.endswith(": 1 error, 1 warning.\n")
 
 
+@pytest.mark.demand("plugins.strict_authors_id_characters")
 def test_strict_is_for_authors(tmp_path: Path) -> None:
     manifest = {"name": "A name of far too many letters", "description": "test"}
     made = folder(tmp_path, {**api({"description": ""}, method="post")}, manifest, name="Hosts")
@@ -63,12 +66,14 @@ def test_strict_is_for_authors(tmp_path: Path) -> None:
     assert "It has no responses." in run("check", "--strict", bare).output
 
 
+@pytest.mark.demand("plugins.strict_authors_id_characters")
 def test_a_misspelt_key_is_told_to_authors(tmp_path: Path) -> None:
     made = folder(tmp_path, api({"paramters": []}))
     assert run("check", made).exit_code == 0
     assert "Did you mean 'parameters'?" in run("check", "--strict", made).output
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_a_folder_of_plugins(tmp_path: Path) -> None:
     folder(tmp_path, api(), name="good")
     folder(tmp_path, "[", name="bad")
@@ -78,6 +83,7 @@ def test_a_folder_of_plugins(tmp_path: Path) -> None:
     assert f"error   {tmp_path}/bad/openapi.yaml" in said.output
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 @pytest.mark.parametrize("name", ["none", "empty"])
 def test_nothing_to_check_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
@@ -86,6 +92,7 @@ def test_nothing_to_check_is_told(tmp_path: Path, name: str) -> None:
     assert "folder" in str(said.exception)
 
 
+@pytest.mark.demand("plugins.check_never_imports_runs")
 @pytest.mark.io
 def test_a_check_runs_nothing_and_a_terminal_stays_as_it_is(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
@@ -106,6 +113,7 @@ def test_a_check_runs_nothing_and_a_terminal_stays_as_it_is(tmp_path: Path) -> N
     assert not canary.exists()
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_list_plugins")
 def test_list_says_what_is_there(tmp_path: Path) -> None:
     auth = {"type": "header", "args": {"Authorization": "sk-1234567"}}
     folder(tmp_path, api(), {**MANIFEST, "name": "主机", "auth": auth}, files={"flows/a.yaml": flow("a")})
@@ -135,6 +143,7 @@ def test_list_of_no_folder(tmp_path: Path) -> None:
     assert "there is no such folder" in str(said.exception)
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_list_plugins")
 def test_list_reads_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(tmp_path / "plugins", api())
     config = tmp_path / "rightseat.toml"
@@ -146,6 +155,7 @@ def test_list_reads_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "rightseat plugins new NAME" in run("list").output
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_new_name")
 def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
     said = run("new", "my-hosts", "--in", tmp_path)
     assert said.exit_code == 0
@@ -165,6 +175,7 @@ def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
     assert json.loads((made / "plugin.json").read_text("utf-8"))["$comment"]
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_new_name")
 def test_new_touches_nothing_that_is_there(tmp_path: Path) -> None:
     made = folder(tmp_path, api())
     before = (made / "plugin.json").read_text()

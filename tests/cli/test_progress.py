@@ -5,6 +5,8 @@ import re
 import threading
 import time
 
+import pytest
+
 from rightseat.server.progress import downloading, waiting
 from tests.kit.patience import STUCK
 
@@ -65,6 +67,7 @@ def test_a_terminal_that_is_gone_ends_nothing() -> None:
         assert out.asked.wait(STUCK)
 
 
+@pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_a_download_in_a_terminal_is_a_bar() -> None:
     out = Terminal()
     with downloading("weights", out) as progress:
@@ -74,6 +77,7 @@ def test_a_download_in_a_terminal_is_a_bar() -> None:
     assert "98.0 MB" in out.getvalue()
 
 
+@pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_a_download_in_a_file_is_a_few_lines() -> None:
     out = io.StringIO()
     with downloading("weights", out) as progress:

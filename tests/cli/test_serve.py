@@ -27,6 +27,7 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
 
 
+@pytest.mark.demand("engine.serve_prints_card_without")
 async def test_it_starts_without_anything_and_ends_well() -> None:
     async with Server() as server:
         assert server.url in server.stdout

@@ -104,6 +104,7 @@ async def test_the_second_ctrl_c_leaves_at_once(serve: Serve, monkeypatch: pytes
         assert left == [130]
 
 
+@pytest.mark.demand("engine.reload_sighup_file_change")
 async def test_sighup_swaps_for_new_requests_only(serve: Serve, tmp_path: Path, go: asyncio.Event) -> None:
     async with serve(script(tmp_path, LONG, pace_ms=1)) as serving:
         old = serving.service.app.runtime
@@ -117,6 +118,7 @@ async def test_sighup_swaps_for_new_requests_only(serve: Serve, tmp_path: Path, 
         assert serving.service.app.runtime.store is old.store
 
 
+@pytest.mark.demand("engine.reload_sighup_file_change")
 @pytest.mark.long
 async def test_a_changed_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
     async with serve() as serving:
@@ -126,6 +128,7 @@ async def test_a_changed_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
         assert b"changed" in await serving.raw(serving.say("go"))
 
 
+@pytest.mark.demand("engine.reload_sighup_file_change", "server.after_sighup_setting_running")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -147,6 +150,7 @@ async def test_a_bad_file_keeps_the_old_one(serve: Serve, caplog: pytest.LogCapt
         assert b"hello" in await serving.raw(serving.say("go"))
 
 
+@pytest.mark.demand("engine.reload_sighup_file_change")
 async def test_a_hundred_reloads_fail_nothing_and_leave_nothing(serve: Serve, tmp_path: Path) -> None:
     async with serve("[server]\nbody_timeout = 0.1\n" + script(tmp_path, "a b c d", pace_ms=5)) as serving:
         service = serving.service

@@ -44,6 +44,7 @@ def test_version(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"rightseat {rightseat.__version__}\n")
 
 
+@pytest.mark.demand("engine.cli_start_lazy_typos")
 @pytest.mark.parametrize(
     "args", [["--version"], ["--help"], ["serv"], ["serve", "--help"], ["chat", "--hlep"]]
 )
@@ -62,6 +63,7 @@ def test_what_is_quick_imports_nothing_heavy(tmp_path: Path, args: list[str]) ->
     assert modules & HEAVY == set()
 
 
+@pytest.mark.demand("engine.cli_start_lazy_typos")
 @pytest.mark.parametrize(
     ("args", "nearest"),
     [

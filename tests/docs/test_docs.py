@@ -50,6 +50,9 @@ def scripts() -> list[Any]:
     return [block for block in all_blocks("python") if not str(block.values[1]).startswith("# src/")]
 
 
+@pytest.mark.demand(
+    "agents.docs_agents_md_docs", "doctor.docs_reader_say_run", "engine.readme_whose_first_screen"
+)
 @pytest.mark.parametrize(("page", "code"), scripts())
 def test_python_runs(page: Path, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = re.match(r"# (\w+)\.py\n", code)
@@ -82,6 +85,12 @@ def configurations() -> list[Any]:
     return [block for block in all_blocks("toml") if not re.match(r"# (?!rightseat)", str(block.values[1]))]
 
 
+@pytest.mark.demand(
+    "agents.docs_agents_md_docs",
+    "doctor.docs_reader_say_run",
+    "models.docs_models_md_docs",
+    "openbb.docs_openbb_md_zero",
+)
 @pytest.mark.parametrize(("page", "text"), configurations())
 async def test_configuration_is_valid(
     page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +129,12 @@ async def ask(url: str, words: list[str]) -> tuple[int, bytes]:
         return (await client.head()).status, await client.body()
 
 
+@pytest.mark.demand(
+    "copilotkit.docs_copilotkit_md_react",
+    "doctor.docs_reader_say_run",
+    "engine.readme_whose_first_screen",
+    "openbb.docs_openbb_md_zero",
+)
 @pytest.mark.io
 @pytest.mark.parametrize(("page", "words"), curls())
 async def test_requests_are_answered(page: Path, words: list[str]) -> None:
@@ -153,12 +168,14 @@ async def readmes(made: Runtime) -> tuple[Any, Any]:
     return json.loads(body), json.loads(shown)
 
 
+@pytest.mark.demand("engine.readme_whose_first_screen")
 @pytest.mark.io
 async def test_the_readmes_answer_has_the_real_shape() -> None:
     real, told = await readmes(demo())
     assert shape(real) == shape(told)
 
 
+@pytest.mark.demand("llamacpp.local_default_serve_embedded")
 @pytest.mark.model
 async def test_the_readmes_answer_is_the_embedded_models() -> None:
     real, told = await readmes(runtime(Config(), env={}))
@@ -178,6 +195,7 @@ def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: p
     assert made.assistants["default"].context == 16384
 
 
+@pytest.mark.demand("engine.library_use_runtime_mount")
 @pytest.mark.io
 async def test_the_readmes_library_example_answers_behind_fastapi(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -193,11 +211,18 @@ async def test_the_readmes_library_example_answers_behind_fastapi(
                 assert b"You said: hi" in await client.body()
 
 
+@pytest.mark.demand(
+    "doctor.docs_reader_say_run",
+    "engine.architecture_md_most_120",
+    "models.docs_models_md_docs",
+    "playground.screenshots_main_screens_produced",
+)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
+@pytest.mark.demand("engine.architecture_md_most_120")
 def test_the_architecture_is_short() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 120

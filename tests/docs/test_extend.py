@@ -70,6 +70,7 @@ async def said(url: str, path: str, body: object) -> tuple[int, bytes]:
         return (await client.head()).status, await client.body()
 
 
+@pytest.mark.demand("doctor.docs_reader_say_run")
 def test_every_block_of_the_page_is_a_file_of_the_package() -> None:
     assert len(files()) == len(blocks(PAGE, "toml")) + len(blocks(PAGE, "python"))
 
@@ -83,6 +84,7 @@ def test_every_module_loads() -> None:
         importlib.import_module(f"{NAME}.{name}")
 
 
+@pytest.mark.demand("doctor.docs_reader_say_run")
 @pytest.mark.usefixtures("installed")
 async def test_its_model_answers_at_every_door(tmp_path: Path) -> None:
     hello = {"messages": [{"role": "user", "content": "hello there"}]}
@@ -101,6 +103,7 @@ async def test_a_wrong_option_is_told(tmp_path: Path) -> None:
         parrot(tmp_path, 'tial = "x"')
 
 
+@pytest.mark.demand("doctor.doctor_calls_door_running")
 @pytest.mark.usefixtures("installed")
 async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -123,6 +126,7 @@ async def test_its_store_gives_a_thing_once_and_to_its_owner() -> None:
     assert await store.recall(Owner("b"), ["call"]) == {}
 
 
+@pytest.mark.demand("doctor.docs_reader_say_run")
 @pytest.mark.usefixtures("installed")
 async def test_its_app_has_the_layer_and_every_door() -> None:
     app = importlib.import_module(f"{NAME}.app")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.docs.test_docs import PAGES, ROOT
 
 TEXT = (ROOT / "llms.txt").read_text(encoding="utf-8")
@@ -13,6 +15,7 @@ LISTED = [page for page in PAGES if not page.is_relative_to(CODES)]
 LINK = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\)(?:: (.+))?$", re.MULTILINE)
 
 
+@pytest.mark.demand("doctor.llms_txt_llmstxt_org")
 def test_a_title_then_a_summary_then_sections_of_links() -> None:
     lines = TEXT.splitlines()
     assert lines[0] == "# rightseat"
@@ -26,10 +29,12 @@ def test_a_title_then_a_summary_then_sections_of_links() -> None:
         assert [line for line in entries if not LINK.fullmatch(line)] == []
 
 
+@pytest.mark.demand("doctor.llms_txt_llmstxt_org")
 def test_its_links_lead_somewhere() -> None:
     assert [path for _, path, _ in LINK.findall(TEXT) if not (ROOT / path).is_file()] == []
 
 
+@pytest.mark.demand("doctor.llms_txt_llmstxt_org")
 def test_every_page_is_in_it_and_says_what_it_is() -> None:
     told = {path: note for _, path, note in LINK.findall(TEXT)}
     pages = {page.relative_to(ROOT).as_posix() for page in LISTED} - {"README.md", "docs/index.md"}

@@ -30,6 +30,7 @@ def written(page: Path, where: Path) -> Plugin:
     return read(folder, strict=True)
 
 
+@pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) -> None:
     found = written(page, tmp_path)
@@ -39,6 +40,7 @@ def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) ->
     assert found.question
 
 
+@pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     shown = json.loads(blocks(page, "json")[1])
@@ -46,6 +48,7 @@ def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     assert {"name": tool.name, "description": tool.description, "parameters": tool.parameters} == shown
 
 
+@pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
     written(page, tmp_path)
@@ -54,6 +57,7 @@ def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
     assert (settings.path, settings.confirm) == ("inventory", "writes")
 
 
+@pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.io
 async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
@@ -73,6 +77,7 @@ async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.Mo
             assert len(api.got) == 2
 
 
+@pytest.mark.demand("plugins.docs_plugins_md_english")
 def test_both_languages_have_the_same_parts() -> None:
     marks = [re.findall(r"^(#+|-|\||```\w*)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES]
     assert marks[0] == marks[1]

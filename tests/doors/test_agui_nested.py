@@ -33,6 +33,7 @@ def kinds(items: list[dict[str, Any]]) -> list[str]:
     return [item["type"] for item in items]
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 @pytest.mark.parametrize(
     ("end", "kind", "more"),
     [
@@ -61,6 +62,7 @@ def test_one_that_was_left_open_is_ended() -> None:
     assert kinds(items)[2:] == ["SUBAGENT_ERROR", "STEP_FINISHED", "RUN_FINISHED"]
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 @pytest.mark.parametrize("end", [RunFinished("stop"), RunFailed("agent_failed", "Lost."), None])
 def test_clients_before_1_0_get_nothing_that_they_do_not_know(end: Event | None) -> None:
     events = inside(RunStarted("t.c1", "r2"), TextDelta("m", "Left."), *([end] if end else []))

@@ -39,6 +39,7 @@ async def chat(model: str | None) -> tuple[int, Any]:
         return (await client.head()).status, await client.json()
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 @pytest.mark.parametrize(
     ("model", "answer"),
     [
@@ -55,6 +56,7 @@ async def test_openai(model: str | None, answer: str) -> None:
     assert found["choices"][0]["message"]["content"] == answer
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 @pytest.mark.parametrize(
     ("model", "status", "message"),
     [
@@ -67,6 +69,7 @@ async def test_openai_refuses_another(model: str, status: int, message: str) -> 
     assert (found, told["error"]["message"], told["error"]["param"]) == (status, message, "model")
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 async def test_openai_lists_what_may_be_chosen() -> None:
     async with house(choosing()) as server, Client(server.url) as client:
         await client.get("/v1/models")
@@ -86,6 +89,7 @@ async def by_agui(props: dict[str, Any], agent: str = "default") -> list[Any]:
         return [json.loads(frame.data) async for frame in client.frames() if frame.data]
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 @pytest.mark.parametrize(
     ("props", "agent", "answer"),
     [
@@ -100,6 +104,7 @@ async def test_agui(props: dict[str, Any], agent: str, answer: str) -> None:
     assert "".join(event.get("delta", "") for event in events) == answer
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 async def test_agui_refuses_another() -> None:
     last = (await by_agui({"model": "gpt-9"}))[-1]
     assert last["type"] == "RUN_ERROR"
@@ -113,6 +118,7 @@ async def by_copilotkit(given: dict[str, Any], properties: dict[str, Any] | None
         return await ask(url, asked)
 
 
+@pytest.mark.demand("models.front_end_choose_among")
 @pytest.mark.parametrize(
     ("given", "properties", "answer"),
     [
@@ -129,6 +135,7 @@ async def test_copilotkit(given: dict[str, Any], properties: dict[str, Any], ans
     assert (await by_copilotkit(data(**given), properties)).text == answer
 
 
+@pytest.mark.demand("models.models_name_limits_own", "playground.inspector_event_stream_run")
 async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
     line: list[Fragment] = [Text("ok"), Used(Usage(1000, 500)), Finish("stop")]
     model = Lines(line, line)

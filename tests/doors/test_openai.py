@@ -53,6 +53,7 @@ class Counted:
         yield Finish("stop")
 
 
+@pytest.mark.demand("openai.n_several_responders_bare")
 async def test_several_choices_whole() -> None:
     status, body = await chat(Runtime(model=Counted()), n=3)
     assert status == 200
@@ -61,6 +62,7 @@ async def test_several_choices_whole() -> None:
     assert body["usage"] == {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}
 
 
+@pytest.mark.demand("openai.n_several_responders_bare")
 async def test_several_choices_streamed() -> None:
     options = {"include_usage": True}
     status, frames = await chat(Runtime(model=Counted()), n=2, stream=True, stream_options=options)
@@ -76,6 +78,7 @@ async def test_several_choices_streamed() -> None:
     assert [c["choices"][0]["finish_reason"] for c in chunks[:-1]].count("stop") == 2
 
 
+@pytest.mark.demand("openai.n_several_responders_bare")
 async def test_an_assistant_gives_one_answer() -> None:
     status, body = await chat(Runtime(model=Counted(), system="You act."), n=2)
     assert (status, body["error"]["param"]) == (400, "n")
@@ -96,6 +99,7 @@ async def test_an_answer_that_fits_its_schema(text: str, stream: bool) -> None:
     assert model.asked[0].output_schema == SCHEMA
 
 
+@pytest.mark.demand("openai.response_format_text_json")
 async def test_one_repair_and_the_wrong_answer_is_never_seen() -> None:
     model = Lines(says('{"a": "one"}'), says('{"a": 1}'))
     status, frames = await chat(Runtime(model=model), response_format=FORMAT, stream=True)
@@ -104,6 +108,7 @@ async def test_one_repair_and_the_wrong_answer_is_never_seen() -> None:
     assert "not of type" in model.asked[1].messages[-1].text
 
 
+@pytest.mark.demand("openai.response_format_text_json")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_twice_wrong_is_an_error_before_the_first_byte(stream: bool) -> None:
     model = Lines(says("nope"), says("nope again"))
@@ -129,12 +134,14 @@ async def test_with_tools_the_schema_binds_the_final_answer_only() -> None:
     assert body["choices"][0]["message"]["content"] == 'I will look.\n\n{"a": 1}'
 
 
+@pytest.mark.demand("openai.response_format_text_json")
 async def test_a_bad_schema_is_named() -> None:
     wrong = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": 7}}}
     status, body = await chat(Runtime(model=Lines()), response_format=wrong)
     assert (status, body["error"]["param"]) == (400, "response_format.json_schema.schema")
 
 
+@pytest.mark.demand("openai.tool_choice_auto_none", "openai.unknown_fields_passed_upstream")
 async def test_options_reach_the_upstream_as_given() -> None:
     given = {
         "temperature": 0,
@@ -163,6 +170,7 @@ async def test_options_reach_the_upstream_as_given() -> None:
     assert not {"unknown_field", "base_url"} & sent.keys()
 
 
+@pytest.mark.demand("openai.logprobs_passed_through")
 async def test_logprobs_come_back() -> None:
     row = {"token": "a", "logprob": -0.5, "bytes": None, "top_logprobs": []}
     line: list[Fragment] = [Text("a", {"content": [row]}), Finish("stop")]
@@ -172,12 +180,14 @@ async def test_logprobs_come_back() -> None:
     assert any(json.loads(f)["choices"][0]["logprobs"] == {"content": [row]} for f in frames[:-1])
 
 
+@pytest.mark.demand("openai.server_model_answers_model")
 @pytest.mark.parametrize("name", [None, "", "default", "gpt-3.5-turbo", "whatever/x:y"])
 async def test_one_model_answers_to_any_name_and_echoes_it(name: str | None) -> None:
     status, body = await chat(Runtime(model=Lines(says("ok"))), model=name)
     assert (status, body["model"]) == (200, name or "default")
 
 
+@pytest.mark.demand("openai.several_configured_name_full", "openai.unknown_404_names_those")
 async def test_several_models_have_names() -> None:
     def runtime() -> Runtime:
         two = [Assistant("one", Lines(says("1"))), Assistant("two", Lines(says("2")))]
@@ -198,6 +208,7 @@ async def test_several_models_have_names() -> None:
     assert "one, two" in body["error"]["message"]
 
 
+@pytest.mark.demand("openai.get_v1_models_models")
 async def test_models_are_listed() -> None:
     async with house(Runtime(assistants=[Assistant("one", Lines())])) as server, Client(server.url) as client:
         await client.get("/v1/models/one")
@@ -208,6 +219,7 @@ async def test_models_are_listed() -> None:
         assert (await client.json())["error"]["code"] == "not_found"
 
 
+@pytest.mark.demand("openai.post_v1_completions")
 async def test_the_older_completions() -> None:
     model = Lines(says("life", " is"))
     status, body = await post(Runtime(model=model), {"prompt": "What?", "max_tokens": 4}, "/v1/completions")
@@ -222,12 +234,14 @@ async def test_the_older_completions() -> None:
     assert frames[-1] == "[DONE]"
 
 
+@pytest.mark.demand("openai.post_v1_completions")
 async def test_several_prompts() -> None:
     status, body = await post(Runtime(model=Counted()), {"prompt": ["a", "b"]}, "/v1/completions")
     assert status == 200
     assert {choice["text"] for choice in body["choices"]} == {"answer 1", "answer 2"}
 
 
+@pytest.mark.demand("openai.post_v1_completions")
 @pytest.mark.parametrize(
     "odd", [{"echo": True}, {"suffix": "x"}, {"best_of": 3}, {"prompt": [1, 2]}, {"prompt": []}]
 )
@@ -243,6 +257,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.demand("openai.post_v1_embeddings_goes")
 async def test_embeddings_come_from_the_models_endpoint() -> None:
     async with Upstream() as upstream:
         upstream.reply = faults.body(json.dumps(VECTORS).encode())
@@ -254,6 +269,7 @@ async def test_embeddings_come_from_the_models_endpoint() -> None:
     assert sent.target == "/v1/embeddings"
 
 
+@pytest.mark.demand("openai.post_v1_embeddings_goes")
 async def test_embeddings_that_fail() -> None:
     async with Upstream() as upstream:
         upstream.reply = faults.status(401)
@@ -268,6 +284,7 @@ async def test_embeddings_that_fail() -> None:
     assert (status, body["error"]["code"]) == (503, "not_configured")
 
 
+@pytest.mark.demand("openai.v1_audio_transcriptions_answers")
 async def test_speech_is_not_configured() -> None:
     async with house(Runtime(model=Lines())) as server, Client(server.url) as client:
         form = {"Content-Type": "multipart/form-data; boundary=x"}

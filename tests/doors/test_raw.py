@@ -44,6 +44,7 @@ async def complete(model: Lines, **body: Any) -> tuple[int, Any]:
     return await post(Runtime(model=model, system="You are kind.", tools=[]), body, PATH)
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
     model = Going([Text("b"), Used(Usage(3, 1)), Finish("length")])
     status, body = await complete(
@@ -68,6 +69,7 @@ async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
     assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_streamed() -> None:
     model = Going([Text("b"), Text("c"), Used(Usage(3, 2)), Finish("stop")])
     status, frames = await complete(model, prompt="a", stream=True, stream_options={"include_usage": True})
@@ -96,6 +98,7 @@ async def test_tokens_and_several_prompts(prompt: Any, raws: list[Raw]) -> None:
     assert len(body["choices"]) == len(raws)
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
     said: list[Fragment] = [Text("ab", probable("ab", "x", "y")), Text("c", probable("c")), Finish("stop")]
     whole = {
@@ -120,6 +123,7 @@ async def test_echo_is_the_models() -> None:
     assert model.asked[0].raw == Raw("a", "", None, True)
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 @pytest.mark.parametrize(
     ("body", "param"),
     [
@@ -165,6 +169,7 @@ async def test_it_counts_against_the_owners_quota() -> None:
     assert (await post(runtime, {"prompt": "a"}, PATH))[0] == 429
 
 
+@pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_tokenize() -> None:
     runtime = Runtime(model=Going())
     assert await post(runtime, {"content": "abc"}, "/tokenize") == (200, {"tokens": [0, 1, 3]})
@@ -174,6 +179,7 @@ async def test_tokenize() -> None:
     assert await post(runtime, pieces, "/tokenize") == (200, {"tokens": [{"id": 7, "piece": "abc"}]})
 
 
+@pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_detokenize() -> None:
     runtime = Runtime(model=Going())
     assert await post(runtime, {"tokens": [97, 98]}, "/detokenize") == (200, {"content": "ab"})
@@ -183,6 +189,7 @@ async def test_detokenize() -> None:
         assert (await post(runtime, wrong, "/detokenize"))[0] == 400
 
 
+@pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_a_model_is_named_and_one_without_tokens_is_told() -> None:
     runtime = Runtime(assistants=[Assistant("chat", Lines()), Assistant("raw", Going())])
     assert (await post(runtime, {"content": "a", "model": "raw"}, "/tokenize"))[0] == 200

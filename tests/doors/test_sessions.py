@@ -43,6 +43,7 @@ async def chat(runtime: Runtime, headers: dict[str, str] | None = None, **more: 
         return head.status, await client.json()
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 @pytest.mark.parametrize(
     ("body", "headers", "expected"),
     [
@@ -80,6 +81,7 @@ async def test_a_name_is_a_short_text(field: str, value: Any) -> None:
     assert field in body["error"]["message"]
 
 
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots")
 async def test_what_was_known_is_told() -> None:
     _, body = await chat(Runtime(model=Listening(7)))
     assert body["usage"]["prompt_tokens_details"] == {"cached_tokens": 7}

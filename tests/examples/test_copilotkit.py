@@ -26,17 +26,20 @@ def package(name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
 @pytest.mark.parametrize("code", blocks("tsx"))
 def test_what_the_docs_show_is_the_apps_own_code(code: str) -> None:
     assert [name for name, source in SOURCES.items() if code in source], code
 
 
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
 def test_the_docs_server_is_the_examples() -> None:
     [config], [tools] = blocks("toml"), blocks("python")
     assert config.partition("\n")[2] in (EXAMPLE / "rightseat.toml").read_text("utf-8")
     assert tools.partition("\n")[2] in (EXAMPLE / "shop.py").read_text("utf-8")
 
 
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
 def test_the_assistant_has_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLE)
     monkeypatch.syspath_prepend(str(EXAMPLE))

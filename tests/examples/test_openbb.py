@@ -43,6 +43,7 @@ async def card(url: str) -> dict[str, object]:
         return found
 
 
+@pytest.mark.demand("openbb.examples_holds_three_openbb")
 @pytest.mark.long
 async def test_plain() -> None:
     async with Upstream() as upstream, started("plain", vendor(upstream)) as server:
@@ -59,6 +60,7 @@ async def test_plain() -> None:
         assert "Bonds fell." in asked
 
 
+@pytest.mark.demand("openbb.examples_holds_three_openbb")
 async def test_functions() -> None:
     async with Upstream() as upstream, started("functions", vendor(upstream)) as server:
         assert (await card(server.url))["name"] == "Analyst"
@@ -75,6 +77,7 @@ async def test_functions() -> None:
         assert results == [json.dumps(ROWS), "+1.10%"]
 
 
+@pytest.mark.demand("openbb.examples_holds_three_openbb")
 @pytest.mark.long
 @pytest.mark.model
 async def test_local() -> None:

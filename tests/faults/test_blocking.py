@@ -34,6 +34,7 @@ async def running() -> AsyncIterator[tuple[Sleepless, Upstream]]:
         yield server, upstream
 
 
+@pytest.mark.demand("cost.cost_saved_doing_less", "tests.nothing_puts_event_loop")
 async def test_no_call_of_time_sleep_blocks_the_loop_while_many_answers_stream() -> None:
     async with running() as (server, _):
         faces = [face for face in (STREAMED, AGUI, OPENBB, COPILOTKIT) for _ in range(EACH)]
@@ -44,6 +45,7 @@ async def test_no_call_of_time_sleep_blocks_the_loop_while_many_answers_stream()
     assert server.blocking_sleeps == []
 
 
+@pytest.mark.demand("cost.cost_saved_doing_less", "tests.nothing_puts_event_loop")
 async def test_a_blocking_sleep_would_be_seen() -> None:
     async with running() as (server, upstream):
         upstream.queue(tool("block", "{}"))

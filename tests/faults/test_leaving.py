@@ -118,6 +118,7 @@ def leave(clients: list[Client]) -> float:
     return now
 
 
+@pytest.mark.demand("engine.kill_client_100_streams")
 @pytest.mark.parametrize("phase", ["mid-stream", "before the first token"])
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_a_hundred_clients_leave(stage: Stage, face: Face, phase: str) -> None:
@@ -140,6 +141,7 @@ def noted(folder: Path, name: str) -> int:
     return len(list(folder.glob(f"{name}-*")))
 
 
+@pytest.mark.demand("engine.kill_client_100_streams")
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_clients_leave_during_an_async_tool(stage: Stage, face: Face, tmp_path: Path) -> None:
     count = 20
@@ -154,6 +156,7 @@ async def test_clients_leave_during_an_async_tool(stage: Stage, face: Face, tmp_
         assert len(stage.upstream.requests) == before + count, "the model was asked for someone who had left"
 
 
+@pytest.mark.demand("engine.kill_client_100_streams")
 @pytest.mark.parametrize("face", [STREAMED, WHOLE, AGUI], ids=lambda face: face.name)
 async def test_clients_leave_during_a_thread_tool(stage: Stage, face: Face, tmp_path: Path) -> None:
     count = 10
@@ -174,6 +177,7 @@ async def test_clients_leave_during_a_thread_tool(stage: Stage, face: Face, tmp_
         assert len(stage.upstream.requests) == before + count + len(FACES)
 
 
+@pytest.mark.demand("engine.kill_client_100_streams")
 @pytest.mark.parametrize("face", [STREAMED, AGUI], ids=lambda face: face.name)
 async def test_clients_leave_during_an_isolated_tool(stage: Stage, face: Face, tmp_path: Path) -> None:
     count = 3
@@ -200,6 +204,7 @@ async def test_a_client_leaves_while_a_child_is_born(stage: Stage, tmp_path: Pat
         await until(lambda: stage.server.children == [], what=lambda: stage.server.children)
 
 
+@pytest.mark.demand("engine.client_rows_leaving_slow")
 @pytest.mark.long
 @pytest.mark.parametrize("face", [STREAMED, AGUI], ids=lambda face: face.name)
 async def test_a_client_that_reads_nothing_is_dropped(strict: Stage, face: Face) -> None:
@@ -235,6 +240,7 @@ async def test_a_client_that_reads_slowly_is_served(strict: Stage) -> None:
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.demand("engine.client_rows_leaving_slow")
 @pytest.mark.long
 async def test_requests_that_crawl_are_timed_out(strict: Stage) -> None:
     starts = [
@@ -258,6 +264,7 @@ async def test_requests_that_crawl_are_timed_out(strict: Stage) -> None:
         assert await asyncio.gather(*map(crawl, starts)) == [408] * len(starts)
 
 
+@pytest.mark.demand("engine.client_rows_leaving_slow")
 @pytest.mark.long
 async def test_two_thousand_idle_connections(stage: Stage) -> None:
     rss = stage.server.rss
@@ -277,6 +284,7 @@ async def test_two_thousand_idle_connections(stage: Stage) -> None:
         assert stage.server.rss - rss < 2000 * 40_000
 
 
+@pytest.mark.demand("engine.client_rows_leaving_slow")
 async def test_more_answers_than_the_limit_are_refused_politely(stage: Stage) -> None:
     before = len(stage.upstream.requests)
     async with stage.nothing_left(), crowd(stage, STREAMED, "fault-mute", RUNS) as clients:

@@ -82,6 +82,7 @@ async def ends(under_way: list[tuple[Face, Client]]) -> list[Outcome]:
     return await asyncio.gather(*(face.outcome(client) for face, client in under_way))
 
 
+@pytest.mark.demand("engine.sigterm_drains")
 @pytest.mark.long
 async def test_sigterm_cuts_no_answer() -> None:
     go = asyncio.Event()

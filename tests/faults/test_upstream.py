@@ -124,6 +124,12 @@ async def through_all(stage: Stage, message: str, model: str = "default") -> lis
     return list(zip(FACES, outcomes, strict=True))
 
 
+@pytest.mark.demand(
+    "copilotkit.errors_http_200_errors",
+    "copilotkit.peer_bugs_listed_notes",
+    "engine.upstream_rows_fault_matrix",
+    "openbb.failures_arrive_200_stream",
+)
 @pytest.mark.parametrize("fault", MATRIX)
 async def test_a_fault_has_the_right_face(stage: Stage, fault: str) -> None:
     words, code, status = MATRIX[fault]
@@ -143,6 +149,7 @@ async def test_a_fault_has_the_right_face(stage: Stage, fault: str) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @pytest.mark.parametrize("model", ["closed", "nowhere"])
 async def test_nobody_is_there(stage: Stage, model: str) -> None:
     start = time.monotonic()
@@ -154,6 +161,7 @@ async def test_nobody_is_there(stage: Stage, model: str) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @pytest.mark.parametrize("fault", ["stall", "stall:after=0", "silent", "mute", "pings"])
 async def test_silence_ends_at_the_limit(stage: Stage, fault: str) -> None:
     start = time.monotonic()
@@ -179,6 +187,7 @@ async def test_silence_ends_at_the_limit(stage: Stage, fault: str) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @each_face
 @pytest.mark.parametrize("status", [429, 503])
 async def test_retry_after_is_passed_on(stage: Stage, face: Face, status: int) -> None:
@@ -253,6 +262,7 @@ async def test_a_wrong_length_after_the_end_spoils_nothing(stage: Stage, face: F
     await stage.works()
 
 
+@pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @each_face
 async def test_a_redirect_is_not_followed(stage: Stage, face: Face) -> None:
     async with Sink() as sink:
@@ -284,6 +294,7 @@ async def drained(client: Client) -> bytes:
     return tail
 
 
+@pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @each_face
 @pytest.mark.parametrize(
     "piece",

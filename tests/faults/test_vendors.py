@@ -95,6 +95,7 @@ over_vendors = pytest.mark.parametrize("vendor", VENDORS)
 over_faces = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages", "models.model_contract_suite_passes")
 @over_vendors
 @over_faces
 async def test_a_server_that_breaks_in_the_middle(stage: Stage, face: Face, vendor: str) -> None:
@@ -107,6 +108,7 @@ async def test_a_server_that_breaks_in_the_middle(stage: Stage, face: Face, vend
     assert KEY.encode() not in outcome.body
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @over_vendors
 @over_faces
 async def test_a_client_that_leaves(stage: Stage, face: Face, vendor: str) -> None:

@@ -114,6 +114,7 @@ def mutated(draw: st.DrawFn, valid: dict[str, Any]) -> Any:
     return value
 
 
+@pytest.mark.demand("engine.random_mutated_json_both")
 @paths
 @many
 @given(value=VALUES)
@@ -121,6 +122,7 @@ def test_any_json(bench: Bench, path: str, value: Any) -> None:
     bench.check(path, json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
+@pytest.mark.demand("engine.random_mutated_json_both")
 @paths
 @many
 @given(data=st.data())
@@ -140,6 +142,7 @@ def test_a_valid_request_with_broken_bytes(
     bench.check(path, whole[:at] + junk + whole[at + length :])
 
 
+@pytest.mark.demand("engine.random_mutated_json_both")
 @paths
 @many
 @given(schema=VALUES)

@@ -9,6 +9,7 @@ from tests.fuzz.storm import DOORS, HEADINGS, Row, attempt, canary, count_reques
 pytestmark = [pytest.mark.io, pytest.mark.timeout(1800)]
 
 
+@pytest.mark.demand("openai.20_000_mutated_requests")
 @pytest.mark.long
 @pytest.mark.parametrize("door", DOORS)
 async def test_no_server_error_no_hang_no_growth(door: str) -> None:
@@ -29,6 +30,7 @@ def test_a_number_is_always_the_same_request() -> None:
     assert len({repr(mutant("openai", number)) for number in range(50)}) > 40
 
 
+@pytest.mark.demand("openai.20_000_mutated_requests")
 @pytest.mark.long
 async def test_what_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Row("openai")

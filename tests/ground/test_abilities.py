@@ -16,6 +16,7 @@ ADD = ToolSpec("add", "Adds.", {"type": "object"})
 PICTURE = Message("user", (Text("What is this?"), Image("data:image/png;base64,AA==")))
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 @pytest.mark.parametrize(
     ("provider", "name", "facts"),
     [
@@ -46,6 +47,7 @@ def test_the_table(provider: str, name: str, facts: dict[str, Any]) -> None:
     assert {key: getattr(found, key) for key in facts} == facts
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 def test_options_are_said_over_the_table() -> None:
     found = said(known("openai", "gpt-4"), {"images": True, "tools": None, "spec": "x", "context": 5})
     assert found == Abilities(images=True, schema=False, context=5)
@@ -85,6 +87,7 @@ def test_a_picture_is_refused_where_it_cannot_be_seen() -> None:
         fitting(prompt, Abilities(images=False))
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 def test_tools_are_not_shown_to_a_model_that_calls_none() -> None:
     before = spoken("assistant", "", calls=(Call("c", "add", '{"a": 1}'),))
     messages = (spoken("user", "sum"), before, spoken("tool", "1", call_id="c"))

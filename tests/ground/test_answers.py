@@ -116,6 +116,7 @@ async def test_the_model_sees_question_answer_and_schema() -> None:
     assert prompt.output_schema == {"type": "object", "properties": FORM["properties"]}
 
 
+@pytest.mark.demand("plugins.missing_required_values_question")
 async def test_what_the_answer_does_not_say_is_asked_for_and_not_invented() -> None:
     with pytest.raises(Unfit, match="does not say days"):
         await read(FORM, "Rome, I think", '{"city":"Rome"}')

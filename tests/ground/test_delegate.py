@@ -75,6 +75,7 @@ def inside(items: list[Any]) -> list[Event]:
     return [item.event for item in items if isinstance(item, Nested)]
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_words_are_the_result_and_the_rest_goes_through() -> None:
     through: list[Event] = [
         StepStart("s"),
@@ -112,6 +113,7 @@ async def test_a_failure_is_the_result() -> None:
     assert inner.closed == 1
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 @pytest.mark.parametrize("end", [LATER, UpstreamBusy("Later.")])
 async def test_what_a_failure_leaves_open_is_ended(end: Any) -> None:
     """The caller goes on, and its client must not wait for the ends."""

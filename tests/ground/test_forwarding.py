@@ -25,11 +25,13 @@ SENT = {
 }
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 def test_the_persons_own_go_on_and_the_ways_do_not() -> None:
     passed = Forwarding().passed(SENT)
     assert passed == {"authorization": "Bearer person", "x-tenant": "acme", "x-api-key": "theirs"}
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 @pytest.mark.parametrize(
     ("allowed", "passed"),
     [
@@ -46,6 +48,7 @@ def test_the_rule_is_the_operators(allowed: tuple[str, ...], passed: set[str]) -
     assert set(Forwarding(allowed).passed(SENT)) == passed
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 @pytest.mark.parametrize("carrier", ["authorization", "x-api-key", "x-copilotcloud-public-api-key"])
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", ""])
 def test_a_key_of_ours_never_does(carrier: str, scheme: str) -> None:
@@ -57,6 +60,7 @@ def test_a_key_of_ours_never_does(carrier: str, scheme: str) -> None:
     assert everything.passed(other, auth.own(other)) == other
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 def test_what_the_server_sets_wins() -> None:
     ours = {"Authorization": "Bearer service", "X-Ours": "1"}
     theirs = {"authorization": "Bearer person", "x-tenant": "acme"}

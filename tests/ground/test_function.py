@@ -57,6 +57,7 @@ def field_of(hint: Any, default: Any = ...) -> dict[str, Any]:
     return dict(schema["properties"]["x"])
 
 
+@pytest.mark.demand("engine.tool_tool_typed_function")
 @pytest.mark.parametrize(
     ("hint", "default", "schema"),
     [
@@ -105,6 +106,7 @@ def sphinx(city: str, days: int = 1) -> str:
     return city * days
 
 
+@pytest.mark.demand("engine.tool_tool_typed_function")
 @pytest.mark.parametrize("function", [google, sphinx])
 def test_both_docstring_forms_say_the_same(function: Callable[..., str]) -> None:
     made = tool(function)

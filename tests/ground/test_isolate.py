@@ -86,6 +86,7 @@ async def test_an_exception_comes_back_as_words_and_the_child_lives_on() -> None
         assert [warm for _, warm in child.idle] == [process]
 
 
+@pytest.mark.demand("engine.tool_isolate_true_runs")
 async def test_a_warm_child_is_used_again_and_never_twice_at_once() -> None:
     async with isolated("pid") as child:
         first = await child.call({})
@@ -107,6 +108,7 @@ async def test_only_two_stay_warm() -> None:
         await gone(pid)
 
 
+@pytest.mark.demand("engine.tool_isolate_true_runs")
 async def test_a_timeout_kills_the_child_and_the_next_call_works(tmp_path: Path) -> None:
     async with isolated("hangs") as child:
         call = asyncio.create_task(child.call({"file": str(tmp_path / "pid")}))
@@ -145,6 +147,7 @@ async def test_a_crash_is_said_and_the_next_call_works() -> None:
         assert (await child.call({"a": 1})).value == 2
 
 
+@pytest.mark.demand("engine.tool_isolate_true_runs")
 async def test_a_parent_killed_leaves_no_child(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     parent = await asyncio.create_subprocess_exec(

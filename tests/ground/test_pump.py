@@ -108,6 +108,7 @@ async def test_what_a_client_sends_is_not_its_leaving() -> None:
     assert socket.bodies == [b"one", b""]
 
 
+@pytest.mark.demand("engine.keep_alive_15_s")
 async def test_keep_alives_come_while_idle_after_the_head() -> None:
     begin, go = asyncio.Event(), asyncio.Event()
     socket, reply = Socket(), Reply(begin, OK, go, b"one")
@@ -122,6 +123,7 @@ async def test_keep_alives_come_while_idle_after_the_head() -> None:
     assert socket.bodies[-2:] == [b"one", b""]
 
 
+@pytest.mark.demand("engine.keep_alive_15_s")
 async def test_no_keep_alive_while_there_is_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     now = loop.time()

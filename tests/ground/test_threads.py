@@ -87,6 +87,7 @@ async def test_stop_iteration_does_not_hang_the_call() -> None:
             await Threads().run(lambda: next(iter(())))
 
 
+@pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_a_timeout_abandons_the_thread_and_its_return_is_counted() -> None:
     threads = Threads()
     async with abandoned(threads) as gate:
@@ -114,6 +115,7 @@ async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink(
     await drained(threads)
 
 
+@pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again() -> None:
     threads = Threads(limit=2)
     async with abandoned(threads, 2):
@@ -126,6 +128,7 @@ async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again
     assert await threads.run(lambda: "again") == "again"
 
 
+@pytest.mark.demand("engine.sync_tools_threads_abandoned")
 def test_the_limit_is_sixteen() -> None:
     assert Threads().limit == MAX_ABANDONED == 16
 

@@ -114,6 +114,7 @@ async def test_another_history_is_a_new_turn(change: Callable[[list[Message]], l
     assert talk.ran == []
 
 
+@pytest.mark.demand("engine.text_approval_listed_yes")
 async def test_in_a_thread_too_the_yes_must_follow_the_question() -> None:
     talk = Talk(ACT, says("what?"), conversation="thread-1")
     await talk.say("go")
@@ -122,6 +123,7 @@ async def test_in_a_thread_too_the_yes_must_follow_the_question() -> None:
     assert talk.ran == []
 
 
+@pytest.mark.demand("engine.text_approval_listed_yes")
 @pytest.mark.parametrize("conversation", [None, "thread-1"])
 async def test_yes_counts_only_directly_after_the_question(conversation: str | None) -> None:
     talk = Talk(ACT, says("I mean it"), says("too late"), conversation=conversation)
@@ -131,6 +133,7 @@ async def test_yes_counts_only_directly_after_the_question(conversation: str | N
     assert talk.ran == []
 
 
+@pytest.mark.demand("engine.text_approval_listed_yes")
 @pytest.mark.parametrize("text", ["yes please", "I think so", "yes, and then sleep"])
 async def test_other_words_are_a_new_turn(text: str) -> None:
     talk = Talk(ACT, says("hm"))

@@ -43,6 +43,7 @@ async def waiting(text: str, direction: Direction, turn: Turn) -> Verdict:
     return plain(text, direction, turn)
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.parametrize("validator", [plain, waiting])
 async def test_a_function_allows_refuses_and_replaces_what_is_asked(
     validator: Callable[..., Any],
@@ -55,6 +56,7 @@ async def test_a_function_allows_refuses_and_replaces_what_is_asked(
     assert [prompt.messages[-1].text for prompt in model.asked] == ["fine", "input"]
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 async def test_a_function_reads_an_answer_whole_before_any_word_of_it_is_out() -> None:
     check = Local("mine", waiting, directions=("output",))
     lines = says("a ", "b ", "stop"), says("so mi", "ld")
@@ -81,6 +83,7 @@ def odd(text: str, direction: Direction, turn: Turn) -> Any:
     return "yes"
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.parametrize("validator", [broken, endless, odd])
 @pytest.mark.parametrize("failing", ["refuse", "allow"])
 async def test_a_function_that_fails_is_a_refusal_unless_it_is_said_otherwise(
@@ -134,6 +137,7 @@ async def service(**more: Any) -> AsyncIterator[tuple[Service, Remote]]:
                 found.stuck.set()
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.io
 async def test_a_service_is_asked_by_the_clouds_contract() -> None:
     key, topics = Secret("ck_pub_1"), (("invoices",), ("poker",))
@@ -158,6 +162,7 @@ async def test_a_service_is_asked_by_the_clouds_contract() -> None:
     assert headers["content-type"] == "application/json"
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.io
 @pytest.mark.parametrize(
     ("status", "body"),
@@ -195,6 +200,7 @@ def verdict(**topics: bool) -> list[Fragment]:
     return says(json.dumps(topics))
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize(
     ("topics", "kind"),
     [
@@ -281,6 +287,7 @@ def strict(text: str, direction: Direction, turn: Turn) -> Verdict:
     return Refuse("no") if "bad" in text else None
 
 
+@pytest.mark.demand("models.validators_local_http_cloud")
 async def test_nothing_that_was_not_answered_yet_goes_past_a_check() -> None:
     guard = Guard(checks=(Local("strict", strict),))
     async with place(says("Yes."), says("Yes."), guard=guard) as (runtime, model):

@@ -1,5 +1,7 @@
 """The corpus does not get worse."""
 
+import pytest
+
 from tests.guardrails.__main__ import BEGIN, PAGE, table
 from tests.guardrails.corpus import counts, lines
 
@@ -17,6 +19,7 @@ def test_there_are_enough_sentences_and_none_twice() -> None:
     assert len(texts) == len(set(texts)) >= 200
 
 
+@pytest.mark.demand("models.guardrail_corpus_false_positive")
 def test_what_is_found_falsely_and_missed() -> None:
     found = counts()
     print(table())
@@ -26,5 +29,6 @@ def test_what_is_found_falsely_and_missed() -> None:
         assert count.missed <= MOST[name][1], (name, count)
 
 
+@pytest.mark.demand("models.guardrail_corpus_false_positive")
 def test_the_page_shows_the_figures() -> None:
     assert PAGE.read_text("utf-8").partition(BEGIN)[2].strip() == table()

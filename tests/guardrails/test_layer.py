@@ -38,6 +38,7 @@ def seen(model: Lines, number: int = -1) -> list[str]:
     return [message.text for message in model.asked[number].messages]
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize(
     ("rules", "asked", "kind"),
     [
@@ -61,6 +62,7 @@ async def test_each_kind_of_rule_refuses_and_says_which_it_was(
     assert asked not in caplog.text
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("kept", ["an invoice please", "INVOICE"])
 async def test_what_is_allowed_is_answered(kept: str) -> None:
     async with place(says("Yes."), guard=Guard(input=Lists(allow=Words(["invoice"])))) as (runtime, _):
@@ -101,6 +103,7 @@ async def test_a_raw_text_is_checked_and_redacted_and_tokens_are_refused() -> No
     assert [prompt.raw and prompt.raw.text for prompt in model.asked] == ["to [email]"]
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 async def test_a_client_only_makes_rules_stricter() -> None:
     async with place(says("Yes."), guard=Guard(input=DENY)) as (runtime, model):
         for topics in (Topics(deny=("poker",)), Topics(allow=("cooking",))):
@@ -112,6 +115,7 @@ async def test_a_client_only_makes_rules_stricter() -> None:
     assert seen(model) == [REMOVED, "Cooking eggs"]
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
     class Counting(Lines):
         async def tokenize(self, text: str, *, add: bool, special: bool, pieces: bool) -> list[int]:
@@ -172,6 +176,7 @@ async def test_a_call_that_is_cut_is_still_seen_to_be_cut() -> None:
     assert [type(event).__name__ for event in events] == ["RunStarted", "CallStart", "RunFinished"]
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 async def test_a_form_for_answers_where_the_client_asks_none() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     lines = says("no"), says('{"n": 1}'), says('"mine"')
@@ -190,6 +195,7 @@ async def test_rules_belong_to_assistants() -> None:
     await runtime.close()
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 async def test_results_of_tools_without_personal_data() -> None:
     @tool
     def look(ctx: ToolContext) -> str:
@@ -226,6 +232,7 @@ async def test_runs_inside_a_run_are_read_too() -> None:
     await runtime.close()
 
 
+@pytest.mark.demand("models.input_before_model_output")
 async def test_what_could_be_asked_next_is_read_too() -> None:
     async def inner(turn: Turn) -> AsyncIterator[Event]:
         yield Suggestions(("Where is a gun?", "Where is the sun?"))
@@ -252,6 +259,7 @@ async def test_an_agent_that_leaves_its_text_open_or_never_begins_it_loses_nothi
     await runtime.close()
 
 
+@pytest.mark.demand("models.input_before_model_output")
 async def test_without_a_rule_nothing_stands_in_the_way() -> None:
     async def inner(turn: Turn) -> AsyncIterator[Event]:
         yield RunFinished("stop")

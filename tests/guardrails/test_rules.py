@@ -12,6 +12,7 @@ from rightseat.middleware.guardrails.rules import WHY, Lists, sentence
 from rightseat.middleware.guardrails.words import Words
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize(
     ("word", "text", "found"),
     [
@@ -43,6 +44,7 @@ def test_words_whole_in_any_case_width_and_script(word: str, text: str, found: b
     assert Lists(deny=Words([word])).problem(text) == ("words" if found else None)
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 def test_an_expression_takes_linear_time() -> None:
     patterns = Patterns([r"(a+)+\$", r"(x|x)*y", r"(?i)\bkennwort:\s*\S+"])
     start = time.process_time()
@@ -51,6 +53,7 @@ def test_an_expression_takes_linear_time() -> None:
     assert patterns.within("Mein KENNWORT: 1234")
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("pattern", [r"(?<=a)b", r"(a)\1", r"(", r"((a{1000}){1000})"])
 def test_an_expression_that_could_run_away_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigError, match="not an expression that is taken"):
@@ -68,6 +71,7 @@ def test_anchors() -> None:
     ]
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 @pytest.mark.parametrize(
     ("text", "redacted"),
     [
@@ -107,6 +111,7 @@ def test_only_the_kinds_that_are_asked_for() -> None:
     assert Personal([]).redacted("a@b.cn") == "a@b.cn"
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",

@@ -83,6 +83,7 @@ def rules(folder: Path, toml: str) -> Guard:
     return guards(config, lambda name: Member(name, Lines(), Source("kit", name))).of(None)
 
 
+@pytest.mark.demand("models.allow_deny_lists_topics")
 def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARD_KEY", "s3cret")
     guard = rules(tmp_path, WHOLE)

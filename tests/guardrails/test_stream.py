@@ -49,6 +49,7 @@ woven = st.lists(
 places = st.lists(st.integers(0, 400), max_size=40)
 
 
+@pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_a_denied_word_never_passes_however_it_is_cut(text: str, ends: list[int]) -> None:
@@ -74,6 +75,7 @@ def test_words_are_found_as_by_looking_for_each_alone(text: str) -> None:
     assert Words(DENIED).within(text) == naive(text, DENIED)
 
 
+@pytest.mark.demand("models.input_before_model_output")
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_no_more_is_held_than_may_become_a_word(text: str, ends: list[int]) -> None:
@@ -116,6 +118,7 @@ personal = st.lists(
 ).map("".join)
 
 
+@pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_a_stream_is_redacted_as_the_whole_text_is(text: str, ends: list[int]) -> None:
@@ -124,6 +127,7 @@ def test_a_stream_is_redacted_as_the_whole_text_is(text: str, ends: list[int]) -
     assert streamed == PERSONAL.redacted(text)
 
 
+@pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_refused_data_never_passes(text: str, ends: list[int]) -> None:
@@ -132,6 +136,7 @@ def test_refused_data_never_passes(text: str, ends: list[int]) -> None:
     assert (whole[1] == "personal") == (PERSONAL.redacted(text) != text)
 
 
+@pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(st.text(alphabet="abc 019-x\n", max_size=120), places)
 def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) -> None:
@@ -158,6 +163,7 @@ def test_a_cut_is_not_the_edge_of_a_word(text: str, ends: list[int]) -> None:
     assert not re.search(r"\bass\b", out + "x")
 
 
+@pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, personal, places)
 def test_all_rules_together_keep_what_each_promises(text: str, more: str, ends: list[int]) -> None:
@@ -168,6 +174,7 @@ def test_all_rules_together_keep_what_each_promises(text: str, more: str, ends: 
         assert out == PERSONAL.redacted(text + more)
 
 
+@pytest.mark.demand("models.input_before_model_output")
 def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() -> None:
     screen = Lists(deny=Words(["secret plan"]), redacted=("email",)).screen()
     given = ["My", " secret", " is", " joe", "@", "example.com", ", ok"]
@@ -177,6 +184,7 @@ def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() 
     assert told == ["My", " secret", " is", None, ", ok"]
 
 
+@pytest.mark.demand("models.input_before_model_output")
 @pytest.mark.parametrize(
     ("text", "held"),
     [("Hello", 0), ("a ba", 2), ("a bad", 3), ("a bad ", 4), ("a bad wor", 7), ("a badly", 0), ("abad", 0)],

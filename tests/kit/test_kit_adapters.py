@@ -23,6 +23,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapters, "TURN", {"say": words(5), "pace_ms": 1})
 
 
+@pytest.mark.demand("models.bench_cpu_per_token")
 @pytest.mark.parametrize("name", adapters.ADAPTERS)
 async def test_every_adapter_is_measured(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     async with Upstream() as upstream:
@@ -31,6 +32,7 @@ async def test_every_adapter_is_measured(name: str, capsys: pytest.CaptureFixtur
     assert float(capsys.readouterr().out) > 0
 
 
+@pytest.mark.demand("models.bench_cpu_per_token")
 async def test_a_word_that_is_missing_is_no_figure() -> None:
     async with Upstream() as upstream:
         upstream.reply = answers.text(4)
@@ -40,6 +42,7 @@ async def test_a_word_that_is_missing_is_no_figure() -> None:
         await model.close()
 
 
+@pytest.mark.demand("models.bench_cpu_per_token")
 def test_the_scenario_is_found_and_langchain_has_no_sdk_of_its_own() -> None:
     assert not all_scenarios()["adapters"].short
     assert sdk("langchain") is None

@@ -28,6 +28,7 @@ from tests.kit.server import Server
 from tests.peers.install import ONLY_WHEN_NAMED, known
 
 
+@pytest.mark.demand("cost.litellm_cpu_most_1", "engine.bench_cpu_per_paced")
 def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
     assert Row("m", "p", "µs", [500, 10, 20], ratio=3.9, limit=4).good
     assert not Row("m", "p", "µs", [1, 1, 1], ratio=4.1, limit=4).good
@@ -45,6 +46,7 @@ def test_an_order_survives_every_door() -> None:
         assert find_order(door.request(order.prompt)) == order
 
 
+@pytest.mark.demand("cost.500_concurrent_paced_streams", "engine.bench_cpu_per_paced")
 async def test_a_lost_token_is_seen() -> None:
     order = Order(0, 5, 20)
     whole = Stream(b"")
@@ -66,6 +68,11 @@ async def test_an_error_status_ends_the_stream() -> None:
         await stream.done
 
 
+@pytest.mark.demand(
+    "cost.bench_peers_litellm_measures",
+    "flows.bench_engine_overhead_per",
+    "llamacpp.bench_schema_grammar_added",
+)
 def test_peers_and_scenarios_are_found() -> None:
     foreign = {"litellm", "openbb", "copilotkit", "copilotkit-gql"}
     assert {"splice", "rightseat", *foreign} <= all_peers().keys()
@@ -89,6 +96,7 @@ def test_peers_and_scenarios_are_found() -> None:
     assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
 
 
+@pytest.mark.demand("flows.bench_engine_overhead_per")
 def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
     plugin = read(flows.write(tmp_path))
     assert plugin.problems == ()
@@ -96,6 +104,7 @@ def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
     assert steps == {"short": 2, "long": flows.STEPS + 2, "waiting": 2}
 
 
+@pytest.mark.demand("flows.bench_engine_overhead_per")
 def test_a_flow_that_does_not_wait_is_no_figure() -> None:
     body = 'data: {"type":"RUN_FINISHED","threadId":"t","outcome":%s}\n\n'
     asked = body % '{"type":"interrupt","interrupts":[{"id":"ask_1"}]}'
@@ -105,6 +114,7 @@ def test_a_flow_that_does_not_wait_is_no_figure() -> None:
         flows.answering(AGUI, (body % '{"type":"success"}').encode())
 
 
+@pytest.mark.demand("cost.bench_peers_litellm_measures")
 def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[str] = []
     monkeypatch.setattr(command, "install", installed.append)
@@ -117,6 +127,9 @@ def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch
     assert installed == ["far-lock"]
 
 
+@pytest.mark.demand(
+    "copilotkit.bench_run_copilotkit_runtime", "cost.litellm_cpu_most_1", "openbb.bench_cpu_per_paced"
+)
 def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
     ours = Peer("ours", lambda _: [], (OPENAI, AGUI), ours=True)
     theirs = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
@@ -133,6 +146,7 @@ def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
     assert row.limit is None
 
 
+@pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
 def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
     ours, peers = Peer("ours", lambda _: [], (GRAPHQL, COPILOTKIT), ours=True), all_peers()
     wanted = {"copilotkit-gql": ("graphql", 1 / 6, 1 / 15), "copilotkit": ("copilotkit", 1 / 6, 1 / 40)}
@@ -152,6 +166,7 @@ def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
     assert beside([ours, far], "idle RSS", {"ours": [2.0], "far": [1.0]}) == []
 
 
+@pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
 def test_parts_are_heard_token_by_token() -> None:
     def part(value: object) -> bytes:
         payload = json.dumps(value).encode()
@@ -174,6 +189,7 @@ def test_parts_are_heard_token_by_token() -> None:
         Order(0, 3, 0).check(GRAPHQL.text(body.replace(b" token1", b"")))
 
 
+@pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
 def test_the_bench_sends_what_the_client_sends() -> None:
     """The same document as the door's tests have; it is one that is answered by its plan."""
     sent = json.loads(GRAPHQL.request("x").partition(b"\r\n\r\n")[2])["query"]
@@ -189,6 +205,7 @@ def test_every_request_is_a_conversation_of_its_own() -> None:
         assert door.request("x") != door.request("x")
 
 
+@pytest.mark.demand("cost.bench_itself_writes_table")
 def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     file = tmp_path / "performance.md"
     file.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
@@ -203,10 +220,12 @@ def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Pat
         page.write([], {}, file)
 
 
+@pytest.mark.demand("cost.bench_itself_writes_table")
 def test_the_page_has_the_marks() -> None:
     assert page.PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[2].count(page.END) == 1
 
 
+@pytest.mark.demand("cost.500_concurrent_paced_streams")
 async def test_arrivals_are_those_of_the_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1.0, 2.0, 3.0])
     monkeypatch.setattr("bench.streams.monotonic", lambda: next(clock))
@@ -222,15 +241,18 @@ async def test_arrivals_are_those_of_the_tokens(monkeypatch: pytest.MonkeyPatch)
     assert joined.arrivals(Order(0, 3, 1)) == [1.0, 1.0, 2.0]
 
 
+@pytest.mark.demand("cost.500_concurrent_paced_streams")
 def test_quantiles() -> None:
     assert quantile(range(200, 0, -1), 0.99) == 199
     assert quantile([7.0], 0.5) == 7.0
 
 
+@pytest.mark.demand("cost.litellm_cpu_most_1")
 def test_full_speed_holds_the_same_bytes() -> None:
     assert b"".join(batches(100)) == b"".join(pieces(100))
 
 
+@pytest.mark.demand("cost.5_000_short_streams")
 async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
     order, stream = Order(4, 6, 100, "cut"), Stream(b"")
     for piece in pieces(6)[:3]:
@@ -241,6 +263,7 @@ async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
     soak._check_cut(stream, order)
 
 
+@pytest.mark.demand("cost.litellm_cpu_most_1")
 @pytest.mark.io
 async def test_the_upstream_keeps_every_order() -> None:
     line = [sys.executable, "-m", "bench.upstream"]

@@ -21,11 +21,13 @@ def test_the_users_cache_is_used_where_it_can_be_written(tmp_path: Path) -> None
     assert choose_folder(tmp_path / "usual", tmp_path / "build") == tmp_path / "usual"
 
 
+@pytest.mark.demand("tests.test_needs_python_package")
 def test_weights_go_to_build_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert choose_folder(tmp_path / "file" / "cache", tmp_path / "build") == tmp_path / "build"
 
 
+@pytest.mark.demand("tests.test_needs_python_package")
 def test_weights_in_build_are_found_again(tmp_path: Path) -> None:
     put_weights(tmp_path / "build")
     assert choose_folder(tmp_path / "usual", tmp_path / "build") == tmp_path / "build"
@@ -33,6 +35,7 @@ def test_weights_in_build_are_found_again(tmp_path: Path) -> None:
     assert choose_folder(tmp_path / "usual", tmp_path / "build") == tmp_path / "usual"
 
 
+@pytest.mark.demand("tests.weights_come_through_session")
 def test_it_is_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tries = []
 

@@ -45,6 +45,7 @@ async def test_inside_another_run_an_assistant_has_its_own_model() -> None:
     assert spoken(await run(runtime, model="big", depth=1)) == "fast"
 
 
+@pytest.mark.demand("models.front_end_choose_among", "models.conversation_moves_between_vendors")
 async def test_a_question_may_be_gone_on_with_by_another_model() -> None:
     @tool(confirm=True)
     def wipe() -> str:
@@ -92,6 +93,7 @@ class Blind(Lines):
     abilities = Abilities(images=False)
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 async def test_a_picture_for_a_model_that_sees_none_is_an_error_that_names_others() -> None:
     picture = Message("user", (Image("https://x.test/a.png"),))
     assistant = Assistant("default", Blind(says("no")), seeing=("vision",))
@@ -111,6 +113,7 @@ class Single(Lines):
     abilities = Abilities(parallel=False)
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 async def test_what_a_model_can_do_decides_what_it_is_sent() -> None:
     wordy, single = Wordy(says("ok")), Single(says("ok"))
     add = ToolSpec("add", "", {"type": "object"})
@@ -125,6 +128,7 @@ class Short(Lines):
     abilities = Abilities(context=60)
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 async def test_the_table_s_context_cuts_the_history() -> None:
     model = Short(says("ok"))
     history = tuple(said("user", "words " * 10) for _ in range(20))

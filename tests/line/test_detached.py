@@ -85,6 +85,7 @@ def words(items: list[Numbered]) -> str:
     return "".join(event.text for _, event in items if isinstance(event, TextDelta))
 
 
+@pytest.mark.demand("engine.detached_runs_log_number")
 async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
@@ -102,6 +103,7 @@ async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None
     assert isinstance(whole[-1][1], RunFinished)
 
 
+@pytest.mark.demand("engine.detached_runs_log_number")
 async def test_rejoining_at_any_event_misses_and_doubles_nothing(journal: Keeper) -> None:
     """In memory while it runs, and in the journal after it."""
     gate = Gate()
@@ -180,6 +182,7 @@ async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(journal:
     assert isinstance(whole[-1][1], RunFinished)
 
 
+@pytest.mark.demand("engine.detached_runs_log_number")
 async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
@@ -193,6 +196,7 @@ async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(journal:
     assert sum(isinstance(event, RunFinished) for _, event in await read(runs)) == 1
 
 
+@pytest.mark.demand("engine.detached_runs_log_number")
 async def test_stop_keeps_what_was_said_and_frees_the_thread(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
@@ -247,6 +251,7 @@ async def test_another_owners_thread_does_not_exist(journal: Keeper) -> None:
     assert words(await read(runs)) == "secret"
 
 
+@pytest.mark.demand("engine.detached_runs_log_number")
 async def test_an_orphan_is_stopped(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal, orphan_seconds=0.01)
@@ -331,6 +336,7 @@ async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
     assert await read(runs) == []
 
 
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 async def test_after_a_restart_the_thread_is_replayed_and_goes_on(tmp_path: Path) -> None:
     store = SQLite(tmp_path)
     whole = await taken(await Threads(Lines(says("before")), store).begin_run(turn()))

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
 from rightseat.middleware.match_results import echo
@@ -118,6 +120,7 @@ async def test_an_assistants_name_is_not_taken_over() -> None:
     assert list(runtime.responders) == ["clerk"]
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_one_that_is_down_is_listed_as_down() -> None:
     runtime = desk(Place(Guide(down="connection refused")))
     about = runtime.described("guide")
@@ -144,6 +147,7 @@ async def test_an_agent_remembers_its_own_threads() -> None:
     assert await runtime.recall("clerk", Owner("ann"), "known") is None
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_request_is_handed_over_and_seen() -> None:
     runtime = desk(Place(Guide()), handed("Where?"), {"say": "Go left."})
     events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
@@ -157,6 +161,7 @@ async def test_a_request_is_handed_over_and_seen() -> None:
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Go left."
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_model_is_told_what_an_agent_is_for() -> None:
     runtime = desk(Place(Guide()))
     engine = runtime.responders.inner("clerk")
@@ -165,6 +170,7 @@ async def test_a_model_is_told_what_an_agent_is_for() -> None:
     assert (tool.name, tool.description) == ("ask_guide", "Knows the way.")
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_places_start_at_the_same_time() -> None:
     """Each may be one that does not answer."""
     both = asyncio.Barrier(2)
@@ -190,6 +196,7 @@ async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
     ]
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
     guide = Guide()
     runtime = desk(Place(guide), handed("ask"), {"say": "Done."})

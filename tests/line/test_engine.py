@@ -36,6 +36,7 @@ from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 
 
+@pytest.mark.demand("engine.several_server_calls_turn")
 async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> None:
     order: list[str] = []
     met, over = asyncio.Barrier(2), asyncio.Event()
@@ -55,6 +56,7 @@ async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> N
     assert results(events) == ["first", "second"]
 
 
+@pytest.mark.demand("engine.string_result_everything_else")
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -76,6 +78,7 @@ async def test_what_a_tool_gives_back(value: Any, text: str) -> None:
     assert results(events) == [text]
 
 
+@pytest.mark.demand("engine.bad_json_schema_violation")
 async def test_every_bad_call_is_a_result_and_the_run_goes_on() -> None:
     @tool
     def boom() -> None:
@@ -119,6 +122,7 @@ async def test_no_arguments_at_all_are_an_empty_object() -> None:
     assert results(events) == ["pong", "pong"]
 
 
+@pytest.mark.demand("engine.limit_rounds_ends_clear")
 async def test_rounds_are_limited_and_the_end_says_so() -> None:
     @tool
     def again() -> str:
@@ -172,6 +176,7 @@ async def test_usage_is_of_the_whole_run() -> None:
     assert events[-1] == RunFinished("stop", Usage(14, 3))
 
 
+@pytest.mark.demand("engine.assemble_py_opens_closes")
 async def test_events_open_and_close() -> None:
     line: list[Fragment] = [Reasoning("hm"), Text("a"), Text("b"), Refusal("no"), Finish("stop")]
     events = await run(Runtime(model=Lines(line)))
@@ -196,6 +201,7 @@ async def test_an_enforced_call_streams_its_arguments() -> None:
     assert kinds == [CallStart, CallArgs, CallArgs, CallEnd]
 
 
+@pytest.mark.demand("engine.assemble_py_opens_closes")
 async def test_a_failure_closes_what_is_open() -> None:
     async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
         yield Reasoning("hm")
@@ -227,6 +233,7 @@ async def test_leaving_closes_the_model() -> None:
     assert closed == [True]
 
 
+@pytest.mark.demand("engine.all_five_roles_door")
 async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() -> None:
     model = Lines(says("ok"))
     call = Message("assistant", calls=(Call("c1", "f", "{}"),))
@@ -251,6 +258,7 @@ async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() 
     ]
 
 
+@pytest.mark.demand("engine.history_context_limit_cut")
 async def test_a_long_history_is_cut_and_that_is_said() -> None:
     model = Lines(says("ok"))
     old = [said("user", "old " * 200), said("assistant", "answer " * 200)] * 5
@@ -261,6 +269,7 @@ async def test_a_long_history_is_cut_and_that_is_said() -> None:
     assert cut == Custom("history_cut", {"dropped": 10, "context": 300})
 
 
+@pytest.mark.demand("engine.history_context_limit_cut")
 async def test_what_cannot_fit_is_refused_with_numbers() -> None:
     assistant = Assistant("default", Lines(), context=100)
     events = await run(Runtime(assistants=[assistant]), messages=(said("user", "x" * 4000),))

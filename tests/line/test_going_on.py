@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncIterator
 
+import pytest
+
 from rightseat import (
     Ask,
     Assistant,
@@ -35,6 +37,7 @@ from tests.kit.house import Lines, calls, says
 from tests.line.asking import codes, results, run
 
 
+@pytest.mark.demand("engine.results_server_calls_come")
 async def test_a_servers_result_in_posted_history_is_ours_not_the_clients() -> None:
     @tool
     def balance() -> int:
@@ -56,6 +59,7 @@ async def test_a_servers_result_in_posted_history_is_ours_not_the_clients() -> N
     assert json.loads(text)["error"]["code"] == "result_unknown"
 
 
+@pytest.mark.demand("engine.continuation_taken_once_owner")
 async def test_another_owner_cannot_answer() -> None:
     ran = []
 
@@ -76,6 +80,7 @@ async def test_another_owner_cannot_answer() -> None:
     assert ran == [1]
 
 
+@pytest.mark.demand("engine.continuation_taken_once_owner")
 async def test_two_approvals_answered_one_by_one() -> None:
     ran: list[str] = []
 
@@ -109,6 +114,7 @@ async def test_an_answer_that_does_not_fit_is_asked_again_at_most_twice() -> Non
     assert codes(events) == ["no_answer"]
 
 
+@pytest.mark.demand("engine.continuation_taken_once_owner")
 async def test_a_changed_assistant_refuses_an_old_approval() -> None:
     store = Memory()
 

@@ -44,6 +44,7 @@ def whoami(ctx: ToolContext) -> dict[str, Any]:
     return {"headers": dict(ctx.turn.headers), "properties": ctx.turn.forwarded.properties}
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.parametrize("kind", ["plain", "async", "mapping", "object"])
 async def test_before_adds_headers_and_properties_over_the_clients(kind: str) -> None:
     seen: list[Asked] = []
@@ -82,6 +83,7 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
     assert one.headers["x-tenant"] == "forged"
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.io
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
@@ -106,6 +108,7 @@ async def test_a_hook_is_told_where_the_request_came_in() -> None:
     assert (one.method, one.url) == ("POST", "/agui/default")
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.parametrize("problem", ["raises", "slow", "strange"])
 async def test_a_before_that_fails_refuses_in_our_words(
     problem: str, caplog: pytest.LogCaptureFixture
@@ -126,6 +129,7 @@ async def test_a_before_that_fails_refuses_in_our_words(
     assert caplog.records
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
     seen: list[Answered] = []
     plain = Runtime(
@@ -149,6 +153,7 @@ async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
     assert (one.reason, one.messages[0].text) == ("stop", "hi")
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.parametrize("slow", [True, False])
 async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogCaptureFixture) -> None:
     begun = asyncio.Event()
@@ -181,6 +186,7 @@ async def test_nobody_waits_for_after() -> None:
         free.set()
 
 
+@pytest.mark.demand("models.hooks_before_request_after")
 async def test_on_error_hears_of_every_failed_run_and_after_of_none() -> None:
     heard: list[Incident] = []
     after: list[Answered] = []

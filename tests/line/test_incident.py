@@ -54,6 +54,7 @@ async def run(runtime: Runtime, **more: Any) -> list[Event]:
     return found
 
 
+@pytest.mark.demand("models.request_context_thread_run")
 @pytest.mark.io
 async def test_the_context_of_a_request() -> None:
     heard: list[Incident] = []
@@ -80,6 +81,7 @@ async def test_the_context_of_a_request() -> None:
     assert (first.environment, first.stack) == (None, None)
 
 
+@pytest.mark.demand("models.request_context_thread_run")
 async def test_outside_production_there_are_environment_and_stack() -> None:
     heard: list[Incident] = []
     runtime = Runtime(model=Lines(broken), hooks=Hooks(on_error=heard.append), environment="development")
@@ -92,6 +94,7 @@ async def test_outside_production_there_are_environment_and_stack() -> None:
     assert PROMPT not in failed.message
 
 
+@pytest.mark.demand("models.request_context_thread_run")
 async def test_the_step_and_whose_fault_it_was() -> None:
     heard: list[Incident] = []
     runtime = Runtime(agents={"trip": stepping, "far": telling}, hooks=Hooks(on_error=heard.append))
@@ -132,6 +135,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Written]:
     root.setLevel(before)
 
 
+@pytest.mark.demand("models.structured_logs_json_console")
 @pytest.mark.parametrize("lines", [False], indirect=True)
 async def test_one_structured_line_without_words(lines: Written) -> None:
     await run(Runtime(model=Lines(failing)))
@@ -160,6 +164,7 @@ async def test_other_codes_words_are_logged_outside_production_only(lines: Writt
     assert (PROMPT in "".join(lines.text)) == lines.person.words
 
 
+@pytest.mark.demand("models.structured_logs_json_console")
 @pytest.mark.io
 @pytest.mark.parametrize("lines", [False], indirect=True)
 async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:

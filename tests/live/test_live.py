@@ -15,6 +15,7 @@ pytestmark = pytest.mark.io
 KEYS = {key for vendor in VENDORS for key in vendor.keys}
 
 
+@pytest.mark.demand("models.test_live_runs_model")
 async def test_without_a_key_nothing_is_run_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert await main({}) == 0
     said = capsys.readouterr().out
@@ -52,6 +53,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(key, raising=False)
 
 
+@pytest.mark.demand("models.test_live_runs_model")
 @pytest.mark.usefixtures("environment")
 async def test_a_good_vendor_passes_and_a_bad_one_does_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

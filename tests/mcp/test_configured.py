@@ -41,6 +41,7 @@ def servers(config: Config) -> Servers:
     return made
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 def test_a_table_is_a_server(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "Bearer canary-0123456789")
     made = servers(
@@ -120,6 +121,7 @@ def test_without_servers_the_sdk_is_not_imported(load: Load) -> None:
     assert servers_of(load('[models.m]\nspec = "scripted:demo"')) is None
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 @pytest.mark.io
 async def test_a_runtime_starts_its_servers_and_a_reload_keeps_them(load: Load) -> None:

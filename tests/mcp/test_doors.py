@@ -48,6 +48,7 @@ def results(model: Lines) -> list[str]:
     return [message.text for message in model.asked[-1].messages if message.role == "tool"]
 
 
+@pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_a_servers_question_is_asked_and_answered(
     visit: Callable[[str], Visit], servers: Servers
 ) -> None:

@@ -52,6 +52,7 @@ async def servers(request: pytest.FixtureRequest, python: str, address: str) -> 
         yield made
 
 
+@pytest.mark.demand("agents.real_mcp_servers_stdio")
 async def test_its_tools_are_listed_and_called(servers: Servers) -> None:
     assert servers.down == {}
     tools = await offered(servers)
@@ -81,6 +82,7 @@ async def test_a_question_in_the_middle_of_a_call(servers: Servers) -> None:
     assert answered == Result({"result": "painted red"})
 
 
+@pytest.mark.demand("agents.real_mcp_servers_stdio")
 async def test_its_client_at_our_door(
     python: str, tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
 ) -> None:

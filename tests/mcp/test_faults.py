@@ -108,6 +108,7 @@ async def test_who_tells_too_much_is_not_listened_to() -> None:
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
 async def test_a_program_that_does_not_want_to_end_is_killed(
@@ -130,6 +131,7 @@ async def test_a_program_that_does_not_want_to_end_is_killed(
     assert not alive(mark)
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> None:
     """It is no server, and what it prints is not in the log: not a line, and no traceback for each."""

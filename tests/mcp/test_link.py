@@ -23,6 +23,7 @@ from tests.mcp.calling import TURN, last, near, offered, over_http, started, thi
 pytestmark = pytest.mark.io
 
 
+@pytest.mark.demand("agents.per_request_servers_copilotkit")
 @pytest.mark.long
 async def test_a_child_finds_no_secret_of_ours(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -48,6 +49,7 @@ async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -
     assert "mcp gone is down: there is no program '/no/such/program'. It is tried again." in caplog.text
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "FIRST", 0.01)
@@ -60,6 +62,7 @@ async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatc
         assert servers.down == {}
 
 
+@pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 @pytest.mark.long
 async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
@@ -82,6 +85,7 @@ async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCap
         assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
 
 
+@pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_a_call_of_the_older_era_waits_inside_its_server(capfd: pytest.CaptureFixture[str]) -> None:
     """What it did before it asked is not done again, and an answer that comes too late finds nothing."""
     async with near(older=True) as servers:
@@ -171,6 +175,7 @@ def test_a_link_that_was_not_started_says_so() -> None:
     assert asyncio.run(look()) == "it was not asked yet"
 
 
+@pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_a_servers_headers_are_sent() -> None:
     """With every request, and to no other place: a redirect to another origin is not followed."""
     got: list[tuple[str, str]] = []

@@ -29,6 +29,7 @@ def alive(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child that does not listen")
 async def test_a_program_that_does_not_listen_ends_with_the_server_too(tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def config(folder: Path, mark: str) -> str:
     """
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])

@@ -28,6 +28,7 @@ async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
         program.server.remove_tool("grown")
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 async def test_every_tool_is_there_under_its_servers_name(servers: Servers) -> None:
     assert servers.down == {}
@@ -44,6 +45,7 @@ async def test_every_tool_is_there_under_its_servers_name(servers: Servers) -> N
     assert all(tool.outside for tool in tools.values())
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 async def test_a_call(servers: Servers) -> None:
     assert await seen(servers, "add", {"a": 2, "b": 3}) == [Result({"result": 5})]
 
@@ -59,6 +61,7 @@ async def test_what_fails_is_a_failure_in_its_own_words(servers: Servers) -> Non
     assert "the disk is full" in result.content["error"]["message"]
 
 
+@pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_progress_is_told_while_it_runs(servers: Servers) -> None:
     *told, result = await seen(servers, "slow", {"steps": 2})
     common = {"call": "c", "tool": "things__slow", "total": 2.0}
@@ -98,6 +101,7 @@ async def test_its_digest_changes_with_what_is_called(servers: Servers) -> None:
     assert "add" not in view
 
 
+@pytest.mark.demand("agents.mcp_name_stdio_commands")
 async def test_another_tool_is_found_when_the_server_says_so(servers: Servers) -> None:
     assert "things__grown" not in await offered(servers)
     await last(servers, "grow")

@@ -58,6 +58,7 @@ async def test_without_a_word_about_servers_there_are_none(url: str) -> None:
     assert visitors.known == {}
 
 
+@pytest.mark.demand("agents.per_request_servers_copilotkit")
 @pytest.mark.parametrize(
     "item",
     [
@@ -96,6 +97,7 @@ async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
     await visitors.close()
 
 
+@pytest.mark.demand("agents.per_request_servers_copilotkit")
 @pytest.mark.io
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_copilotkits_properties_name_them(url: str, allowed: bool) -> None:

@@ -11,12 +11,14 @@ from rightseat.types.turn import Turn
 from tests.line.asking import run
 
 
+@pytest.mark.demand("models.empty_set_ups_agents")
 async def test_whoever_asks_it_is_told_what_to_do() -> None:
     made = registry.model("empty")
     with pytest.raises(Misused, match="Name an agent"):
         await anext(made.stream(Prompt(messages=())))
 
 
+@pytest.mark.demand("models.empty_set_ups_agents")
 async def test_every_turn_to_it_fails_alike() -> None:
     runtime = registry.runtime(Config(model="empty", model_from="--model"), env={})
     tool = ToolSpec("x", "", {"type": "object"})

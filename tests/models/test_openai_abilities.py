@@ -23,6 +23,7 @@ def made(name: str, **options: Any) -> OpenAI:
     return model(name, {"base_url": "https://api.openai.com/v1", "api_key": "k", **options})
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 @pytest.mark.parametrize(
     ("name", "sent"),
     [
@@ -49,6 +50,7 @@ def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
         assert ("parallel_tool_calls" in api.body(name, prompt)) is said
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 @pytest.mark.parametrize(
     ("name", "options", "kind", "tools"),
     [
@@ -69,6 +71,7 @@ def test_a_known_model_without_tools_calls_them_all_the_same(
     assert found.abilities.tools is tools
 
 
+@pytest.mark.demand("models.table_model_tools_parallel")
 def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     dialect = Dialect(
         developer_role=False, completion_tokens=False, strict_tools=False, usage=False, schema=False

@@ -74,6 +74,7 @@ def test_finish_reasons_before_done(reason: str | None, finish: Reason) -> None:
     assert answered(delta(reason), b"[DONE]") == [Finish(finish)]
 
 
+@pytest.mark.demand("engine.retries_backoff_retry_after")
 @pytest.mark.parametrize("payloads", [(), (delta(),), (delta("eos"),), (delta("error"), b"[DONE]")])
 def test_an_end_that_says_nothing_is_no_end(payloads: tuple[bytes, ...]) -> None:
     with pytest.raises(errors.Incomplete):

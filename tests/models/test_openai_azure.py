@@ -55,6 +55,7 @@ async def azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[Ups
             await made.close()
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 @pytest.mark.parametrize(
     ("options", "target", "sent"),
     [
@@ -95,6 +96,7 @@ def test_what_is_missing_or_wrong_is_said() -> None:
             model("gpt-4o", {"azure_endpoint": "https://a.test", "token_provider": target})
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 async def test_the_environment_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Upstream() as upstream:
         monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", upstream.origin)
@@ -114,6 +116,7 @@ async def test_the_environment_alone_is_enough(monkeypatch: pytest.MonkeyPatch) 
     assert "api-key" not in second.headers
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 @pytest.mark.parametrize("coroutine", [True, False])
 async def test_a_token_of_entra_is_asked_for_each_time(
     coroutine: bool, monkeypatch: pytest.MonkeyPatch
@@ -135,6 +138,7 @@ async def test_a_token_of_entra_is_asked_for_each_time(
     assert [r.headers["authorization"] for r in upstream.requests] == ["Bearer one", "Bearer two"]
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 async def test_its_content_filter_is_an_error_of_its_own() -> None:
     async def filtered(connection: Connection, _request: Received) -> None:
         await write_json(connection, 400, FILTERED)
@@ -147,6 +151,7 @@ async def test_its_content_filter_is_an_error_of_its_own() -> None:
     assert "content filter" in error.message
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
     results = {"hate": {"filtered": False, "severity": "safe"}}
     first = {
@@ -168,6 +173,7 @@ async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
     assert fragments[-1] == Finish("content_filter")
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 @pytest.mark.parametrize(
     ("name", "sent"),
     [
@@ -186,6 +192,7 @@ async def test_tuning_that_a_model_does_not_know_is_left_out(name: str, sent: di
     } == sent
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -204,6 +211,7 @@ async def test_a_refused_key_is_named_as_it_is_set(
     assert word in failure.message
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -226,6 +234,7 @@ async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(
         assert not upstream.requests
 
 
+@pytest.mark.demand("models.openai_gains_azure")
 def test_a_provider_whose_module_fails_is_a_mistake_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

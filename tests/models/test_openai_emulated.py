@@ -75,6 +75,7 @@ async def ask(
     return out, upstream.requests, problem
 
 
+@pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 @over_ways
 async def test_a_call(way: Way) -> None:
     found, requests, problem = await ask(way, prompt(), pieces(CALL))
@@ -103,6 +104,7 @@ async def test_without_tools_nothing_is_added(way: Way) -> None:
         assert "response_format" not in requests[0].json
 
 
+@pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 async def test_the_schema_that_the_server_is_sent() -> None:
     _, requests, _ = await ask("schema", prompt(), pieces(CALL))
     sent = requests[0].json["response_format"]["json_schema"]["schema"]
@@ -147,6 +149,7 @@ async def test_stop_words_are_the_contents(way: Way) -> None:
     assert "stop" not in requests[0].json
 
 
+@pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 @over_ways
 async def test_a_cut_answer_has_no_call(way: Way) -> None:
     for end in range(0, len(CALL), 9):
@@ -173,6 +176,7 @@ async def test_a_server_that_does_not_hold_to_the_schema(text: str) -> None:
 # ---- by asking
 
 
+@pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 async def test_one_repair() -> None:
     found, requests, problem = await ask("prompt", prompt("required"), pieces(BAD), pieces(CALL))
     assert problem is None
@@ -184,6 +188,7 @@ async def test_one_repair() -> None:
     assert [f.enforced for f in found if isinstance(f, CallName)] == [True]
 
 
+@pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 @pytest.mark.parametrize("text", [BAD, "Just words.", "{", WORDS, CALL.replace("2", "NaN")])
 async def test_who_fails_twice_is_not_asked_again(text: str) -> None:
     found, requests, problem = await ask("prompt", prompt("required"), pieces(text), pieces(text))

@@ -99,6 +99,7 @@ async def test_no_first_token(name: str, message: str) -> None:
     assert came == []
 
 
+@pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_stall_ends_after_the_idle_timeout() -> None:
     async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
         upstream.reply = breaks.stall()
@@ -175,6 +176,7 @@ async def test_statuses(reply: Reply, kind: type[errors.RightseatError]) -> None
     assert "canary" not in str(failure)
 
 
+@pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_long_retry_after_is_told_at_once() -> None:
     async with connected() as (upstream, model):
         upstream.reply = faults.status(503, 30)
@@ -184,6 +186,7 @@ async def test_a_long_retry_after_is_told_at_once() -> None:
     assert failure.retry_after == 30
 
 
+@pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_second_try_may_succeed() -> None:
     async with connected() as (upstream, model):
         upstream.queue(faults.status(500), breaks.close_at_once())

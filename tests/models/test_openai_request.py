@@ -84,6 +84,7 @@ def test_parts() -> None:
     ]
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_zero_and_false_are_given() -> None:
     settings = Settings(temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False)
     sent = made(tools=(ADD,), settings=settings)

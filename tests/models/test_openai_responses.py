@@ -38,6 +38,7 @@ def sent(
     return body("m", prompt, dialect, reasons=reasons, summary="auto" if reasons else None)
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_a_conversation_as_items() -> None:
     called = Message(
         "assistant",
@@ -89,6 +90,7 @@ def test_every_thought_goes_back_to_its_place() -> None:
     assert sent(Message("assistant", (), opaque=opaque))["input"] == []
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_tools_forms_and_tuning_in_its_own_words() -> None:
     extra = {"reasoning_effort": "low", "verbosity": "low", "user": "u", "seed": 1, "logit_bias": {}}
     found = sent(
@@ -150,6 +152,7 @@ def told(*events: dict[str, Any]) -> tuple[list[Fragment], type[RightseatError] 
     return read(*wire.Streamed(events).frames())
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_reasoning_is_told_by_paragraphs_and_kept_to_be_given_back() -> None:
     parts = ("First.", "Second.")
     summary = [{"type": "summary_text", "text": part} for part in parts]
@@ -194,6 +197,7 @@ def test_an_answer_in_one_piece() -> None:
     ]
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream")
 @pytest.mark.parametrize(
     ("event", "kind"),
     [
@@ -225,6 +229,7 @@ async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
     assert kinds[0] is kinds[1] is not type(None)
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream")
 @pytest.mark.io
 async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
     async with Upstream() as upstream:
@@ -262,6 +267,7 @@ PIECES = st.lists(
 ENDS = st.sampled_from([[wire.ending()], [wire.ending("length")], [wire.ending("content_filter")], []])
 
 
+@pytest.mark.demand("models.openai_gains_responses_upstream", "models.model_contract_suite_passes")
 @given(
     PIECES,
     ENDS,

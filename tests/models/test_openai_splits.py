@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,6 +79,7 @@ def read(chunks: list[bytes]) -> Read:
     return out, None
 
 
+@pytest.mark.demand("engine.openai_name_survives_real", "models.model_contract_suite_passes")
 @given(streams(), st.lists(st.floats(0, 1), max_size=12))
 def test_any_split_gives_the_same_fragments(stream: bytes, cuts: list[float]) -> None:
     whole = read([stream])

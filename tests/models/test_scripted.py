@@ -89,6 +89,7 @@ async def test_raising(code: str) -> None:
         await answer(scripted({"finish": f"raise:{code}"}), said("user", "x"))
 
 
+@pytest.mark.demand("engine.scripted_file_json_replays")
 async def test_pace() -> None:
     began = time.monotonic()
     await answer(scripted({"say": ["a", "b", "c"], "pace_ms": 20}), said("user", "x"))
@@ -135,6 +136,7 @@ def test_a_wrong_script(script: str, message: str) -> None:
         load(script, "test.json")
 
 
+@pytest.mark.demand("engine.scripted_file_json_replays")
 async def test_a_script_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text('{"turns": [{"say": "from a file"}]}', encoding="utf-8")

@@ -47,6 +47,7 @@ def lines() -> Iterator[Written]:
     logger.setLevel(logging.NOTSET)
 
 
+@pytest.mark.demand("server.access_line_per_request")
 async def test_one_line_per_request(lines: Written) -> None:
     settings = ServerSettings(port=0, trusted_proxies=("127.0.0.1",))
     async with house(Runtime(model=Lines(says("canary-answer"))), settings, KEYED) as server:
@@ -79,6 +80,7 @@ async def test_one_line_per_request(lines: Written) -> None:
     assert "canary" not in json.dumps(lines.json) + "".join(lines.text)
 
 
+@pytest.mark.demand("server.access_line_per_request")
 async def test_a_client_that_leaves_is_a_line_too(lines: Written) -> None:
     async with house(Runtime(model=Lines())) as server:
         async with Client(server.url) as client:
@@ -91,6 +93,7 @@ async def test_a_client_that_leaves_is_a_line_too(lines: Written) -> None:
     assert sorted(str(line["status"]) for line in lines.json) == ["200", "499"]
 
 
+@pytest.mark.demand("server.access_line_per_request")
 async def test_it_can_be_switched_off(lines: Written) -> None:
     quiet = ServerSettings(port=0, access_log=False)
     async with house(Runtime(model=Lines()), quiet) as server, Client(server.url) as client:
@@ -100,6 +103,7 @@ async def test_it_can_be_switched_off(lines: Written) -> None:
     assert lines.json == []
 
 
+@pytest.mark.demand("copilotkit.graphql_refusals_count_access")
 async def test_a_refusal_that_must_be_a_200_is_counted_as_what_it_is(lines: Written) -> None:
     """A client of CopilotKit's up to 1.10 shows its user nothing of any other status."""
     gql = {"X-CopilotKit-Runtime-Client-GQL-Version": "1.10.6", "Accept": "application/json"}

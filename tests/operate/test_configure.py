@@ -77,6 +77,7 @@ def app_state(app: App) -> Any:
     return state(app, {id(app.runtime)})
 
 
+@pytest.mark.demand("server.after_sighup_setting_running", "tests.sighup_applies_setting_reloaded")
 def test_an_app_configured_anew_is_as_one_that_was_started_so() -> None:
     runtime, doors = Runtime(model=Lines()), list[Door]()
     changed = App(runtime, OLD, doors)
@@ -90,6 +91,7 @@ def test_each_setting_is_another(name: str) -> None:
     assert getattr(NEW, name) != getattr(OLD, name), f"give {name} another value in NEW"
 
 
+@pytest.mark.demand("server.after_sighup_setting_running")
 def test_a_setting_that_only_the_start_reads_would_be_seen() -> None:
     class ByAttribute(App):
         def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:

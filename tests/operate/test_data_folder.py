@@ -51,6 +51,7 @@ async def kept(folder: Path, client: Client) -> None:
             words = sum(body.count(b"w0") for (body,) in file.execute("SELECT body FROM entries"))
 
 
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 @pytest.mark.long
 @pytest.mark.io
 async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Path) -> None:
@@ -80,6 +81,7 @@ async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Pat
                 assert (await client.json())["stopped"]
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 @pytest.mark.long
 @pytest.mark.io
 async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Path) -> None:
@@ -153,6 +155,7 @@ async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
                 assert rest[-1].json["type"] == "RUN_FINISHED"
 
 
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 @pytest.mark.long
 @pytest.mark.io
 async def test_the_second_server_names_the_first_and_the_card_the_folder(tmp_path: Path) -> None:

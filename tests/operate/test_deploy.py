@@ -28,12 +28,14 @@ def of(kind: str) -> list[str]:
     return [rest for name, rest in instructions() if name == kind]
 
 
+@pytest.mark.demand("server.dockerfile_stages_root_hashes")
 def test_two_stages_from_one_base_and_no_other_host() -> None:
     assert of("FROM") == ["python:3.11-slim AS build", "python:3.11-slim"]
     hosts = re.findall(r"https?://([^/:\s]+)", DOCKERFILE.read_text(encoding="utf-8"))
     assert set(hosts) == {"127.0.0.1"}
 
 
+@pytest.mark.demand("server.dockerfile_stages_root_hashes")
 def test_what_it_copies_exists_and_passes_the_ignore_file() -> None:
     rules = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text(encoding="utf-8").split()
     assert rules[0] == "*"
@@ -46,6 +48,7 @@ def test_what_it_copies_exists_and_passes_the_ignore_file() -> None:
             assert f"!{source}" in rules
 
 
+@pytest.mark.demand("server.dockerfile_stages_root_hashes")
 def test_it_installs_from_the_lock_with_hashes_and_the_project_offline() -> None:
     lock, project = (line for line in of("RUN") if "pip install" in line)
     assert "--require-hashes -r requirements/run.txt" in lock
@@ -55,6 +58,7 @@ def test_it_installs_from_the_lock_with_hashes_and_the_project_offline() -> None
     assert "hatchling==" in (ROOT / "requirements/run.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.demand("server.dockerfile_stages_root_hashes")
 def test_it_runs_without_root_and_says_how_it_is() -> None:
     names = [name for name, _ in instructions()]
     [user] = of("USER")
@@ -69,6 +73,7 @@ def test_it_runs_without_root_and_says_how_it_is() -> None:
     assert "/health" in command[2]
 
 
+@pytest.mark.demand("server.dockerfile_stages_root_hashes")
 def test_its_command_is_one_that_exists() -> None:
     [entry], [command] = of("ENTRYPOINT"), of("CMD")
     words = [*json.loads(entry), *json.loads(command)]
@@ -87,6 +92,7 @@ def unit() -> configparser.ConfigParser:
     return parser
 
 
+@pytest.mark.demand("server.hardened_systemd_unit_credentials")
 def test_the_unit_reloads_stops_gracefully_and_keeps_secrets_from_the_environment() -> None:
     service = unit()["Service"]
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
@@ -99,6 +105,7 @@ def test_the_unit_reloads_stops_gracefully_and_keeps_secrets_from_the_environmen
     assert service["CapabilityBoundingSet"] == ""
 
 
+@pytest.mark.demand("server.hardened_systemd_unit_credentials")
 @pytest.mark.io
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:

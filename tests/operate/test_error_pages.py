@@ -20,6 +20,7 @@ async def get(url: str, path: str) -> tuple[int, str, str]:
         return head.status, head.headers["content-type"], (await client.body()).decode()
 
 
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.io
 async def test_a_page_per_code_without_a_key() -> None:
     async with house(Runtime(model=Lines()), authenticate=KEYED) as server:

@@ -55,6 +55,7 @@ async def heard(model: Model, prompt: Prompt = HELLO) -> str:
 DOWN = (UpstreamError, UpstreamBusy, errors.UpstreamRefused, errors.UpstreamOverloaded, errors.Incomplete)
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 @pytest.mark.parametrize(
     "kind", [*DOWN, errors.UpstreamTimeout, errors.UpstreamDenied, errors.UpstreamGarbled]
 )
@@ -71,6 +72,7 @@ async def test_the_next_one_answers_when_one_is_down(
     ]
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 @pytest.mark.parametrize(
     "kind", [errors.UpstreamRejected, errors.ContentRefused, errors.OutputInvalid, errors.ContextTooLong]
 )
@@ -81,6 +83,7 @@ async def test_what_the_request_is_to_blame_for_stays_an_error(kind: type[Rights
     assert second.asked == []
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_once_something_was_said_there_is_no_switch() -> None:
     second = Lines(says("b"))
     events = await run(Runtime(model=chain(Fails(errors.Incomplete("Cut."), "half"), second)))
@@ -98,6 +101,7 @@ class Blind(Lines):
     abilities = Abilities(images=False, tools=False)
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_one_that_cannot_take_the_prompt_is_passed_over() -> None:
     picture = Prompt(messages=(Message("user", (Image("https://x.test/a.png"),)),))
     calling = Prompt(messages=(), tools=(ToolSpec("add", "", {}),))
@@ -106,6 +110,7 @@ async def test_one_that_cannot_take_the_prompt_is_passed_over() -> None:
     assert await heard(chain(Fails(UpstreamError("No.")), Blind(says("b")))) == "b"
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_each_is_counted_and_paid_for_as_itself() -> None:
     said_: list[Fragment] = [Text("b"), Used(Usage(2, 3)), Finish("stop")]
     runtime = Runtime(
@@ -156,6 +161,7 @@ def shared(model: Model, **share: Any) -> tuple[Shared, Clock]:
     return Shared(model, Source("kit", "m"), Share(**share), clock), clock
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 async def test_requests_a_minute_leak_away() -> None:
     model, clock = shared(Lines(*[says("ok")] * 4), requests_per_minute=2)
     assert await heard(model) + await heard(model) == "okok"
@@ -166,6 +172,7 @@ async def test_requests_a_minute_leak_away() -> None:
     assert await heard(model) == "ok"
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 async def test_answers_at_a_time_are_given_back_also_by_who_leaves() -> None:
     model, _ = shared(Lines(*[says("one", "two")] * 3), concurrent=1)
     async with closing(model.stream(HELLO)) as first:
@@ -175,6 +182,7 @@ async def test_answers_at_a_time_are_given_back_also_by_who_leaves() -> None:
     assert await heard(model) == "onetwo"
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 @pytest.mark.parametrize(("given", "sent"), [(None, 10), (5, 5), (50, 10)])
 async def test_an_answer_s_tokens_are_capped(given: int | None, sent: int) -> None:
     lines = Lines(says("ok"))
@@ -183,6 +191,7 @@ async def test_an_answer_s_tokens_are_capped(given: int | None, sent: int) -> No
     assert lines.asked[0].settings.max_tokens == sent
 
 
+@pytest.mark.demand("models.models_name_limits_own")
 async def test_over_its_share_the_next_model_answers() -> None:
     async def hold(prompt: Prompt) -> AsyncIterator[Fragment]:
         yield Text("…")
@@ -194,6 +203,7 @@ async def test_over_its_share_the_next_model_answers() -> None:
         assert await heard(chain(full, Lines(says("b")))) == "b"
 
 
+@pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_the_next_one_is_asked_in_a_form_that_it_takes() -> None:
     class Wordy(Lines):
         abilities = Abilities(tools=False)

@@ -60,6 +60,7 @@ def made(model: Any = None, *, clock: Clock | None = None, **quota: float) -> Ru
     )
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_requests_a_minute_come_at_once_and_then_one_by_one() -> None:
     clock = Clock()
     kept = made(clock=clock, requests_per_minute=3)
@@ -76,6 +77,7 @@ async def test_requests_a_minute_come_at_once_and_then_one_by_one() -> None:
     assert [type(await last(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_runs_at_the_same_time() -> None:
     gate = asyncio.Event()
 
@@ -97,6 +99,7 @@ async def test_runs_at_the_same_time() -> None:
     assert isinstance(await last(kept), RunFinished)
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> None:
     clock = Clock()
     # 100,000 × 2 + 50,000 × 10 per million = 0.70
@@ -113,11 +116,13 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
     assert kept.ledger.account(ALICE).spent == pytest.approx(0.7)
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_tokens_a_day() -> None:
     kept = made(Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")), tokens_per_day=150)
     assert [type(await last(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
     steady, calendar = Clock(), Clock()
 
@@ -147,6 +152,7 @@ async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
     assert found == [fine, fine, over, fine]
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None:
     async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
         while True:
@@ -219,6 +225,7 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
     assert [kept.ledger.account(owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 async def test_owners_are_forgotten_but_never_one_with_a_run() -> None:
     ledger = Ledger(Clock(), most=3)
     ledger.account(Owner("busy")).running = 1
@@ -259,6 +266,7 @@ def config(tmp_path: Path, text: str) -> Any:
     return load(tmp_path / "rightseat.toml", env={})
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.long
 async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path: Path) -> None:
     settings = config(tmp_path, TOML)
@@ -273,6 +281,7 @@ async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path
     assert [type(await last(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -287,6 +296,7 @@ def test_a_limit_that_cannot_work_is_refused(tmp_path: Path, change: tuple[str, 
         runtime(config(tmp_path, TOML.replace(*change)))
 
 
+@pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.io
 async def test_each_door_says_it_in_its_own_shape() -> None:
     kept = made(requests_per_minute=1)

@@ -68,6 +68,7 @@ async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
     yield Text("")
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_a_run_is_counted_in_all_its_parts() -> None:
     first = [*calls(("double", '{"number":2}'), ("broken", "{}"))[:-1], Used(Usage(10, 5)), Finish("calls")]
     second: list[Fragment] = [Text("four"), Used(Usage(20, 1)), Finish("stop")]
@@ -90,6 +91,7 @@ async def test_a_run_is_counted_in_all_its_parts() -> None:
     assert not [name for name in found if "failures" in name]
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
     late = Runtime(model=Lines(busy, waiting), limits=Limits(run_seconds=0.5))
     await run(late)
@@ -105,6 +107,7 @@ async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
     assert found["rightseat_model_calls_total{lines,left}"] == 1
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_a_client_that_leaves_and_a_run_under_way() -> None:
     left = Runtime(model=Lines(waiting))
     async with closing(left.run(Turn(messages=(said("user", "hi"),)))) as events:
@@ -118,6 +121,7 @@ async def test_a_client_that_leaves_and_a_run_under_way() -> None:
     assert found["rightseat_model_calls_total{lines,left}"] == 1
 
 
+@pytest.mark.demand("server.thread_run_owner_request")
 async def test_no_label_is_what_a_client_or_a_model_makes_up() -> None:
     model = Lines(calls(("canary_tool", "{}"), ("canary_unknown", "{}")), says("ok"))
     kept = Runtime(model=model, tools=[double])
@@ -139,6 +143,7 @@ async def test_no_label_is_what_a_client_or_a_model_makes_up() -> None:
     assert found["rightseat_requests_total{/agui/{agent},404}"] == 1
 
 
+@pytest.mark.demand("server.thread_run_owner_request")
 def test_labels_cannot_explode() -> None:
     counter, histogram = Counter("c", "", "name"), Histogram("h", "", "name")
     for number in range(MOST + 50):
@@ -150,6 +155,7 @@ def test_labels_cannot_explode() -> None:
     assert counter.values[("0",)] == 2
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 def test_a_histogram_counts_each_value_in_its_bucket_and_all_above() -> None:
     meters = Meters()
     for seconds in (0.0, BOUNDS[0], BOUNDS[0] + 0.01, 10_000.0):
@@ -169,6 +175,7 @@ async def get(url: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
         return head.status, head.headers.get("content-type", ""), await client.body()
 
 
+@pytest.mark.demand("server.metrics_needs_key_like")
 @pytest.mark.parametrize(
     ("mode", "without", "with_key"), [("key", 401, 200), ("open", 200, 200), ("off", 404, 404)]
 )
@@ -183,6 +190,7 @@ async def test_who_may_read_it(mode: str, without: int, with_key: int) -> None:
         assert f'rightseat_requests_total{{route="/metrics",status="{without}"}} 1.0' in body.decode()
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_refused_requests_are_counted_by_status() -> None:
     kept = Runtime(model=Lines())
     async with house(kept, ServerSettings(port=0, max_body_mb=0.0001), KEYED) as server:
@@ -196,6 +204,7 @@ async def test_refused_requests_are_counted_by_status() -> None:
     assert found["rightseat_requests_total{/v1/chat/completions,413}"] == 1
 
 
+@pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 @pytest.mark.long
 async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text('[models.main]\nspec = "scripted:demo"\n')
@@ -209,6 +218,7 @@ async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -
     assert numbers(new.meters)["rightseat_model_calls_total{demo,ok}"] == 2
 
 
+@pytest.mark.demand("server.without_sdk_nothing_made")
 def test_starting_loads_neither_prometheus_nor_opentelemetry() -> None:
     code = (
         "import sys, rightseat.server.app, rightseat.wiring.from_config\n"

@@ -19,6 +19,7 @@ ELSEWHERE = ("10.9.9.9",)
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 @pytest.mark.parametrize(
     ("chain", "client"),
     [
@@ -40,6 +41,7 @@ def test_the_client_is_the_last_that_is_not_ours(chain: str, client: str) -> Non
     assert proxies.see("10.0.0.1", "http", {"x-forwarded-for": chain}).client == client
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 def test_a_strangers_headers_count_for_nothing() -> None:
     headers = {"x-forwarded-for": "1.2.3.4", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example"}
     for proxies in (Proxies(), Proxies(["10.0.0.0/8"])):
@@ -47,6 +49,7 @@ def test_a_strangers_headers_count_for_nothing() -> None:
             assert proxies.see(peer, "http", headers) == Seen(peer, "http")
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 def test_scheme_and_host_are_the_nearest_proxys() -> None:
     headers = {"x-forwarded-proto": "http, HTTPS", "x-forwarded-host": "evil.example, app.example"}
     assert Proxies(["::1", "10.0.0.1"]).see("::ffff:10.0.0.1", "http", headers) == Seen(
@@ -70,6 +73,7 @@ async def get(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> 
 FORWARDED = {"X-Forwarded-Host": "copilot.example", "X-Forwarded-Proto": "https"}
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 @pytest.mark.io
 @pytest.mark.parametrize(
     ("trusted", "served", "status", "base"),
@@ -101,6 +105,7 @@ async def test_a_trusted_proxy_does_not_excuse_a_crooked_host() -> None:
         assert head.status == 403
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 @pytest.mark.io
 async def test_a_page_served_through_the_proxy_may_call() -> None:
     settings = ServerSettings(port=0, trusted_proxies=HERE, hosts=("copilot.example",))
@@ -110,6 +115,7 @@ async def test_a_page_served_through_the_proxy_may_call() -> None:
         assert (await get(server.url, origin))[0].status == 403
 
 
+@pytest.mark.demand("server.public_url_clients_told")
 @pytest.mark.io
 async def test_links_are_the_public_url() -> None:
     settings = ServerSettings(port=0, public_url="https://copilot.example/ai/")
@@ -119,6 +125,7 @@ async def test_links_are_the_public_url() -> None:
     assert "127.0.0.1" not in body
 
 
+@pytest.mark.demand("server.public_url_clients_told")
 def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     config = Config(server=ServerSettings(public_url="https://copilot.example/"))
     rows = card.rows(config, Choice("scripted:demo", "x"), "http://127.0.0.1:7777", every("doors"))
@@ -127,6 +134,7 @@ def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     assert shown["health"].startswith("http://127.0.0.1:7777/health")
 
 
+@pytest.mark.demand("server.x_forwarded_proto_host")
 @pytest.mark.io
 async def test_only_the_connected_proxy_names_a_user() -> None:
     """X-Forwarded-For must not make anyone the proxy whose word is taken for who they are."""
@@ -137,6 +145,7 @@ async def test_only_the_connected_proxy_names_a_user() -> None:
         assert (await client.head()).status == 401
 
 
+@pytest.mark.demand("server.x_accel_buffering_stream")
 @pytest.mark.io
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_proxies_are_told_not_to_hold_streams_back(target: str) -> None:
@@ -161,6 +170,7 @@ async def preflight(url: str, headers: Mapping[str, str]) -> Head:
         return await client.head()
 
 
+@pytest.mark.demand("server.cors_configuration_private_network")
 @pytest.mark.io
 async def test_pages_are_let_in_by_configuration_and_only_those() -> None:
     settings = ServerSettings(port=0, cors=("https://app.example/",))

@@ -31,6 +31,7 @@ async def statuses(url: str) -> tuple[int, int]:
     return found[0], found[1]
 
 
+@pytest.mark.demand("server.health_answers_ready_false")
 async def test_a_model_that_is_down_and_up_again() -> None:
     child = Child()
     runtime = Runtime(assistants=[Assistant("default", Lines()), Assistant("local", child)])
@@ -43,6 +44,7 @@ async def test_a_model_that_is_down_and_up_again() -> None:
         assert await statuses(server.url) == (200, 200)
 
 
+@pytest.mark.demand("server.health_answers_ready_false")
 async def test_draining() -> None:
     runtime = Runtime(model=Lines())
     async with house(runtime) as server:

@@ -60,6 +60,7 @@ async def reload(server: Server, config: str) -> None:
     await until(lambda: "was reloaded" in server.stderr, what=lambda: server.stderr)
 
 
+@pytest.mark.demand("server.after_sighup_setting_running", "tests.sighup_applies_setting_reloaded")
 async def test_what_was_changed_counts_after_a_reload() -> None:
     async with AguiDesk() as desk:
         config = CONFIG.format(url=desk.url)

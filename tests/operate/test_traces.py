@@ -91,6 +91,7 @@ def model() -> Lines:
     return Lines(first, [Text("four"), Text("!"), Used(Usage(20, 1)), Finish("stop")])
 
 
+@pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
     runtime = Runtime(model=model(), tools=[double], sources=SOURCE, tracing=recorder.tracing())
     settings = Settings(temperature=0.0, max_tokens=9, stop=("x",))
@@ -139,6 +140,7 @@ async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
     assert RUN.get() is None
 
 
+@pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder) -> None:
     runtime = Runtime(
         model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], tracing=recorder.tracing()
@@ -152,6 +154,7 @@ async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder
         assert step.end_time is not None
 
 
+@pytest.mark.demand("server.message_content_spans_unless")
 @pytest.mark.parametrize("content", [False, True])
 async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, content: bool) -> None:
     runtime = Runtime(model=model(), tools=[double], tracing=recorder.tracing(content=content))
@@ -172,6 +175,7 @@ async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, 
         ]
 
 
+@pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
     async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
         raise UpstreamBusy("Busy.")
@@ -200,6 +204,7 @@ async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
     }
 
 
+@pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Recorder) -> None:
     async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
         yield Text("so")
@@ -216,6 +221,7 @@ async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Re
         assert span.status.status_code is StatusCode.UNSET
 
 
+@pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder) -> None:
     runtime = Runtime(model=Lines(says("a", "b"), says("a", "b")), sources=SOURCE, tracing=recorder.tracing())
     runs = [runtime.run(turn(thread=name)) for name in ("one", "two")]
@@ -234,6 +240,7 @@ async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder)
     assert {parent_of(chat) for chat in chats} == set(agents)
 
 
+@pytest.mark.demand("server.request_traceparent_parent_door")
 @pytest.mark.io
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Recorder, target: str) -> None:
@@ -252,6 +259,7 @@ async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Re
     assert second.parent is None
 
 
+@pytest.mark.demand("server.request_traceparent_parent_door")
 async def test_a_span_around_us_is_the_parent(recorder: Recorder) -> None:
     runtime = Runtime(model=Lines(says("ok")), tracing=recorder.tracing())
     with recorder.provider.get_tracer("app").start_as_current_span("server") as around:
@@ -286,6 +294,7 @@ print(sorted(span.name for span in memory.get_finished_spans()))
 """
 
 
+@pytest.mark.demand("server.without_sdk_nothing_made")
 @pytest.mark.long
 @pytest.mark.io
 def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
@@ -295,6 +304,7 @@ def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
     assert done.stdout == "['chat demo', 'invoke_agent default']\n", done.stderr
 
 
+@pytest.mark.demand("server.without_sdk_nothing_made")
 async def test_without_an_sdk_nothing_is_made() -> None:
     """This process has the API loaded but no provider of its own, as under a bare installation."""
     assert Tracing().off

@@ -16,6 +16,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.mark.demand("engine.pyproject_src_layout_py")
 @pytest.mark.long
 def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
@@ -27,6 +28,7 @@ def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(wheel: Path
     assert all(top == "rightseat" or top.endswith(".dist-info") for top in tops)
 
 
+@pytest.mark.demand("engine.wheel_built_served_empty")
 @pytest.mark.long
 async def test_the_wheel_serves_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     async with served(installed(wheel, tmp_path)) as server, Client(server.url) as client:

@@ -21,6 +21,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.mark.demand(
+    "copilotkit.graphiql_browser_introspection_switchable", "playground.readable_es_modules_without"
+)
 def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     page = (ROOT / "src" / "rightseat" / "server" / "playground" / "page").iterdir()
@@ -35,6 +38,7 @@ def forget(home: Path) -> None:
     shutil.rmtree(vendor)
 
 
+@pytest.mark.demand("playground.wheel_release_need_npm", "playground.first_load_most_300")
 async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path, tmp_path: Path) -> None:
     """The browser finds no host but this machine, and a tab fails the test for asking one. First with the
     charts of the wheel, then as in a clone where npm is not there."""

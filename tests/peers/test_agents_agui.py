@@ -43,6 +43,7 @@ def talk(runtime: Runtime, name: str, thread: str) -> Talk:
     return Talk(runtime, name, f"{name} {thread}", tools=(CARD,))
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 @BOTH
 async def test_text(runtime: Runtime, name: str) -> None:
     person = talk(runtime, name, "text")
@@ -52,6 +53,7 @@ async def test_text(runtime: Runtime, name: str) -> None:
         assert seen.reason == "stop"
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 @BOTH
 async def test_a_tool_there_and_the_turn_after_it(runtime: Runtime, name: str) -> None:
     person = talk(runtime, name, "weather")
@@ -63,6 +65,7 @@ async def test_a_tool_there_and_the_turn_after_it(runtime: Runtime, name: str) -
     assert (await person.say("hello")).text.startswith("Hello")
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 @BOTH
 async def test_a_tool_of_the_client(runtime: Runtime, name: str) -> None:
     person = talk(runtime, name, "card")
@@ -73,6 +76,7 @@ async def test_a_tool_of_the_client(runtime: Runtime, name: str) -> None:
     assert (await person.give({id: "shown"})).text == "Found: shown"
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 @BOTH
 async def test_an_error_and_the_thread_after_it(runtime: Runtime, name: str) -> None:
     person = talk(runtime, name, "explode")
@@ -83,11 +87,13 @@ async def test_an_error_and_the_thread_after_it(runtime: Runtime, name: str) -> 
     assert (await person.say("hello")).text.startswith("Hello")
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 async def test_state_of_pydantic_ai(runtime: Runtime) -> None:
     person = Talk(runtime, "pydantic", "state", state={"document": "Dear Ada. "})
     assert (await person.say("write")).states == [{"document": "Dear Ada. Hello"}]
 
 
+@pytest.mark.demand("agents.real_pydantic_ai_ag")
 async def test_steps_and_state_of_a_graph(runtime: Runtime) -> None:
     seen = await talk(runtime, "graph", "state").say("hello")
     assert seen.steps == ["draft", "review"]
@@ -95,6 +101,7 @@ async def test_steps_and_state_of_a_graph(runtime: Runtime) -> None:
     assert seen.states[-1] == {"document": "about hello, reviewed"}
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http", "agents.real_pydantic_ai_ag")
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_approval_of_pydantic_ai(runtime: Runtime, approved: bool) -> None:
     person = talk(runtime, "pydantic", f"wipe {approved}")
@@ -116,6 +123,7 @@ async def test_an_approval_from_a_client_that_has_only_text(runtime: Runtime) ->
     assert "all gone" in seen.text
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http", "agents.real_pydantic_ai_ag")
 async def test_a_question_of_a_graph(runtime: Runtime) -> None:
     person = talk(runtime, "graph", "ask")
     seen = await person.say("ask")

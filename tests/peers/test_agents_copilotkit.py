@@ -54,6 +54,7 @@ async def test_what_it_has(endpoint: Endpoint) -> None:
     assert [tool.name for tool in endpoint.tools] == ["get_weather", "boom"]
 
 
+@pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_text_steps_and_state(runtime: Runtime) -> None:
     person = talk(runtime, "text")
     for _ in range(2):
@@ -63,6 +64,7 @@ async def test_text_steps_and_state(runtime: Runtime) -> None:
         assert seen.states[-1] == {"document": "about hello, reviewed"}
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: Endpoint) -> None:
     person = talk(runtime, "weather")
     seen = await person.say("weather")
@@ -76,6 +78,7 @@ async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: End
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"], "nothing is there twice"
 
 
+@pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_a_tool_of_the_client(runtime: Runtime) -> None:
     person = talk(runtime, "card")
     seen = await person.say("card")
@@ -84,6 +87,7 @@ async def test_a_tool_of_the_client(runtime: Runtime) -> None:
     assert (await person.give({id: "shown"})).text == "Found: shown"
 
 
+@pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_a_question_and_its_answer(runtime: Runtime) -> None:
     person = talk(runtime, "ask")
     seen = await person.say("ask")
@@ -94,6 +98,7 @@ async def test_a_question_and_its_answer(runtime: Runtime) -> None:
     assert seen.states[-1] == {"document": "reviewed"}
 
 
+@pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
     person = talk(runtime, "explode")
     assert (await person.say("explode")).error.code == "agent_failed"
@@ -101,6 +106,7 @@ async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
     assert (await person.say("hello")).text == "Hello from the graph."
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_its_actions(endpoint: Endpoint) -> None:
     found = []
     for tool in endpoint.tools:

@@ -45,12 +45,14 @@ def version() -> str:
     return next(found.version for found in distributions(name="crewai", path=[str(site)]))
 
 
+@pytest.mark.demand("agents.real_crewai_crew_offline")
 async def test_text(runtime: Runtime) -> None:
     seen = await Talk(runtime, "crew").say("hello")
     assert seen.text == "Hello from the crew."
     assert seen.steps == ["reply"]
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own", "agents.real_crewai_crew_offline")
 async def test_a_tool_there(runtime: Runtime) -> None:
     seen = await Talk(runtime, "crew").say("the weather?")
     id = seen.called("get_weather")
@@ -58,6 +60,7 @@ async def test_a_tool_there(runtime: Runtime) -> None:
     assert seen.text == "It is 21C in Oslo."
 
 
+@pytest.mark.demand("agents.real_crewai_crew_offline")
 async def test_an_error_and_the_crew_after_it(runtime: Runtime) -> None:
     failed = (await Talk(runtime, "crew").say("explode")).error
     assert failed.code == "agent_failed"
@@ -65,6 +68,7 @@ async def test_an_error_and_the_crew_after_it(runtime: Runtime) -> None:
     assert (await Talk(runtime, "crew").say("hello")).text == "Hello from the crew."
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own", "agents.real_crewai_crew_offline")
 async def test_the_state_of_a_flow(runtime: Runtime) -> None:
     seen = await Talk(runtime, "flow").say("an essay")
     assert seen.steps == ["draft", "review"]

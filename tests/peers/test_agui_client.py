@@ -35,6 +35,7 @@ def interrupts(turn: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.demand("engine.npm_ag_ui_client")
 @pytest.mark.parametrize("case", MESSAGES)
 def test_conversation(seen: Seen, case: str) -> None:
     last = seen.turns(case)[-1]
@@ -42,6 +43,7 @@ def test_conversation(seen: Seen, case: str) -> None:
     assert (last["finished"]["outcome"], last["pending"], last["error"]) == ("success", 0, None)
 
 
+@pytest.mark.demand("copilotkit.ag_ui_events_validate", "engine.npm_ag_ui_client")
 @pytest.mark.parametrize("case", [case.split()[0] for case in CASES if case.endswith(" stream")])
 def test_the_verifier_accepts_every_run(seen: Seen, case: str) -> None:
     for turn in seen.turns(case):
@@ -136,6 +138,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(seen: Seen) -> None:
     assert last["messages"][-1] == ["assistant", "Hello Ada."]
 
 
+@pytest.mark.demand("engine.npm_ag_ui_client")
 def test_approval(seen: Seen) -> None:
     asked, answered = seen.turns("approved")
     (interrupt,) = interrupts(asked)
@@ -146,6 +149,7 @@ def test_approval(seen: Seen) -> None:
     assert (seen.booked("book approved"), seen.booked("both both")) == (1, 1)
 
 
+@pytest.mark.demand("engine.npm_ag_ui_client")
 def test_flow_shows_steps_and_state_around_its_question(seen: Seen) -> None:
     asked, answered = seen.turns("flow")
     assert kinds(asked)[4:] == ["STEP_STARTED", "STATE_SNAPSHOT", "STEP_FINISHED", "CUSTOM", "RUN_FINISHED"]
@@ -162,6 +166,7 @@ def test_two_flows_in_the_same_step_are_one_step_to_the_client(seen: Seen) -> No
     assert (seen.booked("twins 1 to Oslo"), seen.booked("twins 2 to Rome")) == (1, 1)
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 @pytest.mark.parametrize(
     ("case", "end"), [("handed", "SUBAGENT_FINISHED"), ("handed_badly", "SUBAGENT_ERROR")]
 )

@@ -24,6 +24,7 @@ def clean(turns: list[dict[str, Any]]) -> None:
             assert (turn["warnings"], turn["threw"], turn["failed"]) == ([], None, None)
 
 
+@pytest.mark.demand("copilotkit.real_ag_ui_client")
 @pytest.mark.parametrize("case", QUIET)
 def test_conversation(seen: Seen, case: str, mode: str) -> None:
     turns = seen.turns(case, mode)
@@ -39,6 +40,7 @@ def test_wrong_call_is_told(seen: Seen, case: str, mode: str) -> None:
     assert TOLD[case][0] in turns[-1]["messages"][-2][1]
 
 
+@pytest.mark.demand("copilotkit.real_ag_ui_client")
 @pytest.mark.parametrize("case", FAILED)
 def test_failure(seen: Seen, case: str, mode: str) -> None:
     (turn,) = seen.turns(case, mode)
@@ -49,6 +51,7 @@ def test_failure(seen: Seen, case: str, mode: str) -> None:
     assert turn["events"][-1] == "RUN_ERROR"
 
 
+@pytest.mark.demand("copilotkit.real_ag_ui_client")
 def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, mode: str) -> None:
     turns = seen.turns("reload", mode)
     clean(turns)
@@ -70,6 +73,7 @@ def test_a_run_that_failed_does_not_end_the_thread(seen: Seen, mode: str) -> Non
     assert shown["messages"][:2] == [["user", "fault-reset"], ["assistant", "w0 w1 w2"]]
 
 
+@pytest.mark.demand("copilotkit.real_ag_ui_client")
 def test_a_question_can_be_answered_after_a_reload(seen: Seen, mode: str) -> None:
     asked, shown, answered = seen.turns("reload_asked", mode)
     clean([asked, shown, answered])
@@ -79,6 +83,7 @@ def test_a_question_can_be_answered_after_a_reload(seen: Seen, mode: str) -> Non
     assert seen.booked("book reload_asked") == len(MODES)
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 def test_a_client_that_knows_no_outcome_is_asked_too(seen: Seen, mode: str) -> None:
     asked, answered = seen.turns("older", mode)
     clean([asked, answered])
@@ -100,6 +105,7 @@ def test_of_two_questions_such_a_client_answers_the_one_it_was_shown(seen: Seen,
     assert (second["finished"]["outcome"], second["question"]) == ("success", None)
 
 
+@pytest.mark.demand("copilotkit.real_ag_ui_client", "copilotkit.peer_bugs_listed_notes")
 def test_stop_and_a_busy_thread(seen: Seen, mode: str) -> None:
     stopped, busy, after = seen.turns("stop", mode)
     clean([stopped])

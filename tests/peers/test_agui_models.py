@@ -126,6 +126,7 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
     yield RunFinished("interrupt", Usage(3, 4, 1))
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow", "copilotkit.ag_ui_events_validate")
 async def test_every_run_of_the_script(ask: Ask) -> None:
     seen: set[str] = set()
     async with house(Runtime(model=named(SCRIPT), tools=TOOLS, agents={"every": everything})) as server:
@@ -138,6 +139,7 @@ async def test_every_run_of_the_script(ask: Ask) -> None:
     assert seen == EVERY
 
 
+@pytest.mark.demand("copilotkit.ag_ui_events_validate")
 async def test_an_export_is_events_too(ask: Ask) -> None:
     async with house(Runtime(model=named(SCRIPT), tools=TOOLS)) as server:
         for words in ("break", "book x", "hello", "break"):
@@ -154,6 +156,7 @@ def ended(event: dict[str, Any]) -> bool:
     return event["type"] in ("RUN_FINISHED", "RUN_ERROR")
 
 
+@pytest.mark.demand("copilotkit.ag_ui_events_validate")
 async def test_what_its_models_send_is_answered(ask: Ask) -> None:
     async with house(Runtime(model=named(SCRIPT))) as server:
         for target in ("/agui/default", "/copilotkit/agent/default/run"):
@@ -161,6 +164,7 @@ async def test_what_its_models_send_is_answered(ask: Ask) -> None:
             assert found[-1]["type"] == "RUN_FINISHED"
 
 
+@pytest.mark.demand("copilotkit.ag_ui_events_validate")
 def test_the_judge_can_say_no(ask: Ask) -> None:
     assert ask("frame", data={"type": "TEXT_MESSAGE_START", "messageId": "m", **EMPTY})["error"]
     assert ask("frame", data={"type": "NO_SUCH_EVENT"})["error"]

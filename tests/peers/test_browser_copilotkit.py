@@ -55,6 +55,7 @@ def results(desk: Desk) -> list[str]:
     return [str(one["content"]) for one in posted(desk)["messages"] if one["role"] == "tool"]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless", "copilotkit.docs_copilotkit_md_react")
 async def test_text_streams_and_the_model_knows_the_page(tab: Tab, desk: Desk) -> None:
     go = asyncio.Event()
     desk.upstream.queue(halting("Hello ", (go, "there.")))
@@ -69,6 +70,7 @@ async def test_text_streams_and_the_model_knows_the_page(tab: Tab, desk: Desk) -
     assert offered == {"find_order", "cancel_order", "show_orders"}
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless", "copilotkit.docs_copilotkit_md_react")
 async def test_a_frontend_action_changes_the_page(tab: Tab, desk: Desk) -> None:
     assert len(await tab.texts(ORDERS)) == 3
     desk.upstream.queue(tool("show_orders", '{"status": "delivered"}'), say(["Only ", "one."]))
@@ -79,6 +81,7 @@ async def test_a_frontend_action_changes_the_page(tab: Tab, desk: Desk) -> None:
     assert results(desk) == ["The page shows: delivered."]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_a_server_tool_is_shown_as_a_card(tab: Tab, desk: Desk) -> None:
     desk.upstream.queue(tool("find_order", '{"number": "A7"}'), say(["It ", "travels."]))
     await ask(tab, "Where is A7?")
@@ -87,6 +90,7 @@ async def test_a_server_tool_is_shown_as_a_card(tab: Tab, desk: Desk) -> None:
     assert json.loads(results(desk)[0]) == {"item": "Desk lamp", "status": "on its way"}
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_two_calls_in_one_answer(tab: Tab, desk: Desk) -> None:
     calls = (("find_order", '{"number": "B2"}'), ("show_orders", '{"status": "packed"}'))
     desk.upstream.queue(tools(*calls), say(["Both ", "done."]))
@@ -97,6 +101,7 @@ async def test_two_calls_in_one_answer(tab: Tab, desk: Desk) -> None:
 
 
 # The shop is the same for all tests, and an order stays cancelled: C9 is the one that none of them looks up.
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize(("answer", "done"), [("Yes", True), ("No", False)])
 async def test_approval(tab: Tab, desk: Desk, answer: str, done: bool) -> None:
     desk.upstream.queue(tool("cancel_order", '{"number": "C9"}'), say(["So ", "be ", "it."]))
@@ -108,6 +113,7 @@ async def test_approval(tab: Tab, desk: Desk, answer: str, done: bool) -> None:
     assert (results(desk) == ["C9 is cancelled."]) is done
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_a_question_outlives_a_reload(tab: Tab, desk: Desk) -> None:
     desk.upstream.queue(tool("cancel_order", '{"number": "C9"}'), say(["It ", "is ", "off."]))
     await ask(tab, "Cancel C9.")
@@ -119,6 +125,7 @@ async def test_a_question_outlives_a_reload(tab: Tab, desk: Desk) -> None:
     assert results(desk) == ["C9 is cancelled."]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_stop_ends_the_model_and_the_talk_goes_on(tab: Tab, desk: Desk) -> None:
     desk.upstream.queue(endless(rate=50))
     closed = desk.upstream.closed
@@ -136,6 +143,7 @@ async def test_stop_ends_the_model_and_the_talk_goes_on(tab: Tab, desk: Desk) ->
     assert await tab.texts(ASKED) == ["Tell me everything.", "Enough."]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("broken", [status(401), status(500), cut(after=2)], ids=["401", "500", "cut"])
 async def test_a_failure_of_the_model_is_shown_and_the_talk_goes_on(
     tab: Tab, desk: Desk, broken: Any
@@ -154,6 +162,7 @@ async def test_a_failure_of_the_model_is_shown_and_the_talk_goes_on(
     assert await tab.texts(ASKED) == ["Hi", "And now?"]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_a_reload_shows_the_thread_and_goes_on(tab: Tab, desk: Desk) -> None:
     desk.upstream.queue(tool("find_order", '{"number": "A7"}'), say(["Seen."]), say(["Still ", "here."]))
     await ask(tab, "Where is A7?")
@@ -169,6 +178,7 @@ async def test_a_reload_shows_the_thread_and_goes_on(tab: Tab, desk: Desk) -> No
     assert said[-1] == "Are you there?"
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_a_reload_in_the_middle_of_an_answer_misses_nothing(tab: Tab, desk: Desk) -> None:
     go = asyncio.Event()
     desk.upstream.queue(halting("First half, ", (go, "second half.")))
@@ -180,6 +190,7 @@ async def test_a_reload_in_the_middle_of_an_answer_misses_nothing(tab: Tab, desk
     await tab.see(SAID, "First half, second half.")
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_a_second_window_follows_the_answer_and_may_stop_it(
     tab: Tab, desk: Desk, chromium: Chromium
 ) -> None:
@@ -195,6 +206,7 @@ async def test_a_second_window_follows_the_answer_and_may_stop_it(
         assert await other.texts(ASKED) == ["Tell me everything."]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_conversations_are_listed_opened_and_deleted(tab: Tab, desk: Desk) -> None:
     desk.upstream.queue(say(["Of ", "oak."]), say(["Of ", "brass."]))
     await ask(tab, "What is the bookshelf made of?")
@@ -213,6 +225,7 @@ async def test_conversations_are_listed_opened_and_deleted(tab: Tab, desk: Desk)
     assert "bookshelf" not in "".join(await tab.texts("nav li"))
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 async def test_without_the_key_a_refusal_and_with_it_an_answer(chromium: Chromium, desk: Desk) -> None:
     async with chromium.tab() as tab:
         tab.expect(r"\b401\b|Agent default not found")

@@ -118,6 +118,7 @@ async def result(tab: Tab) -> Any:
     return json.loads(await tab.page.evaluate(VALUE))
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_a_query_is_answered(tab: Tab) -> None:
     await tab.click(RUN)
     await tab.see(RESULT, '"default"')
@@ -125,6 +126,7 @@ async def test_a_query_is_answered(tab: Tab) -> None:
     await tab.page.wait_for_selector("#key", state="hidden")
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_a_stream_is_shown(tab: Tab, gate: Gate) -> None:
     await tab.click(".graphiql-tab >> text=Ask")
     await tab.click(RUN)
@@ -145,12 +147,14 @@ async def test_what_is_run_at_once_is_what_is_shown(tab: Tab, gate: Gate) -> Non
     await tab.see(RESULT, '"Success"')
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_a_mistake_is_said(tab: Tab) -> None:
     await write(tab, WRONG)
     await tab.click(RUN)
     await tab.see(RESULT, "Cannot query field 'nam'")
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_the_schema_is_read_and_a_dialog_keeps_the_page_still(tab: Tab) -> None:
     await tab.click("[aria-label='Show Documentation Explorer']")
     await tab.see(".graphiql-doc-explorer", "GenerateCopilotResponseInput")
@@ -162,6 +166,7 @@ async def test_the_schema_is_read_and_a_dialog_keeps_the_page_still(tab: Tab) ->
     assert await tab.page.evaluate(still) == "hidden"
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_with_keys_the_page_asks_for_one(keyed: Tab) -> None:
     await keyed.see(RESULT, "This server needs a key.")
     await keyed.see(RESULT, "write it into the box at the top")
@@ -182,6 +187,7 @@ async def test_with_keys_the_page_asks_for_one(keyed: Tab) -> None:
     await keyed.see(RESULT, '"default"')
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_with_a_key_a_stream_is_shown(keyed: Tab, gate: Gate) -> None:
     """By GraphiQL's own headers, which count before what was written into the box."""
     gate.told.set()
@@ -196,6 +202,7 @@ async def test_with_a_key_a_stream_is_shown(keyed: Tab, gate: Gate) -> None:
     await keyed.see(RESULT, '"Success"')
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_without_graphiql_there_is_a_small_page(
     chromium: Chromium, gate: Gate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

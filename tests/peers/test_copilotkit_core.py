@@ -31,6 +31,7 @@ def test_a_talk(told: Callable[[str], Json], mode: str) -> None:
     assert found["errors"] == []
 
 
+@pytest.mark.demand("copilotkit.thoughts_break_client_those")
 def test_thoughts_are_told(told: Callable[[str], Json], mode: str) -> None:
     """Although it says its version no more than those that would break off at them."""
     found = told("thoughts")
@@ -38,6 +39,7 @@ def test_thoughts_are_told(told: Callable[[str], Json], mode: str) -> None:
     assert found["errors"] == []
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 def test_a_question_and_its_answer(told: Callable[[str], Json], mode: str) -> None:
     found = told("question")
     assert found["asked"] == f'Allow book with {{"seat":"book core {mode}"}}?'
@@ -45,18 +47,21 @@ def test_a_question_and_its_answer(told: Callable[[str], Json], mode: str) -> No
     assert (found["custom"], found["errors"]) == (["on_interrupt"], [])
 
 
+@pytest.mark.demand("copilotkit.route_newest_clients_know")
 def test_threads_are_listed_renamed_archived_and_deleted(told: Callable[[str], Json], mode: str) -> None:
     found = told("threads")
     assert (found["listed"], found["renamed"], found["left"]) == (2, "renamed", 0)
     assert (found["error"], found["errors"]) == (None, [])
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 def test_a_busy_thread_is_said_to_be(told: Callable[[str], Json], mode: str) -> None:
     found = told("busy")
     assert found["messages"] == [["user", "hold"], ["assistant", "Held, and let go."]]
     assert found["errors"][0][1] == f'HTTP 409: {{"error":"Thread already running",{WORDS}'
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 def test_a_reload(told: Callable[[str], Json], mode: str) -> None:
     found = told("reload")
     assert (found["messages"], found["errors"]) == (SUM, [])

@@ -151,6 +151,7 @@ def seen(watch: Callable[[str, tuple[str, ...]], Seen]) -> Seen:
     return watch("copilotkit-gql", CASES)
 
 
+@pytest.mark.demand("copilotkit.server_tools_run_results", "copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize("case", SHOWN)
 def test_what_the_person_sees(seen: Seen, case: str) -> None:
     last = seen.turns(case)[-1]
@@ -158,18 +159,21 @@ def test_what_the_person_sees(seen: Seen, case: str) -> None:
     assert (last["status"]["code"], last["threw"], last["errors"]) == ("Success", None, [])
 
 
+@pytest.mark.demand("copilotkit.errors_http_200_errors")
 def test_no_version_banner(seen: Seen) -> None:
     assert seen.version == "1.10.6"
     turns = [turn for case in (*SHOWN, *ENDED, *REFUSED) for turn in seen.turns(case)]
     assert [turn["warnings"] for turn in turns if turn["warnings"]] == []
 
 
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
 def test_text_comes_as_it_is_said(seen: Seen) -> None:
     [turn] = seen.turns("held")
     assert turn["said"][0] == "Held, "
     assert turn["messages"][-1] == ["assistant", "Held, and let go."]
 
 
+@pytest.mark.demand("copilotkit.graphql_door_results_encoded", "copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize(
     ("case", "code"), [("failing_tool", "HANDLER_ERROR"), ("wrong_json", "INVALID_ARGUMENTS")]
 )
@@ -184,6 +188,7 @@ def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(
     assert turn["status"]["code"] == "Success"
 
 
+@pytest.mark.demand("copilotkit.tool_list_order_de")
 def test_what_is_disabled_or_remote_is_not_offered(seen: Seen) -> None:
     [turn] = seen.turns("disabled")
     [result] = [message for message in turn["messages"] if message[0] == "result"]
@@ -192,6 +197,7 @@ def test_what_is_disabled_or_remote_is_not_offered(seen: Seen) -> None:
     assert "clock" not in error["message"]
 
 
+@pytest.mark.demand("copilotkit.errors_http_200_errors", "copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize("case", ENDED)
 def test_a_run_that_fails(seen: Seen, case: str) -> None:
     code, ours, words = ENDED[case]
@@ -210,6 +216,7 @@ def test_a_run_that_fails(seen: Seen, case: str) -> None:
         assert turn["messages"][-1][3] == "Pending"
 
 
+@pytest.mark.demand("copilotkit.errors_http_200_errors")
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_request_that_is_refused_is_shown_with_its_words(seen: Seen, case: str) -> None:
     code, words = REFUSED[case]
@@ -218,6 +225,7 @@ def test_a_request_that_is_refused_is_shown_with_its_words(seen: Seen, case: str
     assert words in turn["errors"][0]["message"]
 
 
+@pytest.mark.demand("copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize(
     ("case", "kind"), [("question", "ask"), ("approved", "confirm"), ("both", "confirm")]
 )
@@ -227,18 +235,21 @@ def test_a_question_is_a_meta_event(seen: Seen, case: str, kind: str) -> None:
     assert json.loads(event["value"])["kind"] == kind
 
 
+@pytest.mark.demand("copilotkit.npm_client_copilotkit_runtime")
 def test_what_was_not_allowed_was_not_done(seen: Seen) -> None:
     last = seen.turns("denied")[-1]
     assert json.loads(last["messages"][2][2])["error"]["code"] == "denied"
     assert (seen.booked("book denied"), seen.booked("book approved"), seen.booked("both both")) == (0, 1, 1)
 
 
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
 def test_text_that_looks_like_the_framing(seen: Seen) -> None:
     [turn] = seen.turns("nasty")
     said, mirrored = turn["messages"]
     assert json.loads(mirrored[1])["messages"][-1][1] == said[1]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
     [turn] = seen.turns("kinds")
     mirrored = json.loads(turn["messages"][-1][1])
@@ -255,6 +266,7 @@ def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
     assert (mirrored["arguments"], mirrored["temperature"]) == (['{"x":1}'], 0.5)
 
 
+@pytest.mark.demand("models.refusal_looks_right_door")
 def test_a_guardrail_tells_its_reason_in_place_of_an_answer(seen: Seen) -> None:
     refused, fine = seen.turns("guarded")
     assert refused["status"]["reason"] == "GUARDRAILS_VALIDATION_FAILED"
@@ -265,6 +277,7 @@ def test_a_guardrail_tells_its_reason_in_place_of_an_answer(seen: Seen) -> None:
     assert fine["messages"][1:] == [["user", "hello"], ["assistant", HELLO]]
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 def test_agents_and_their_state(seen: Seen) -> None:
     [turn] = seen.turns("agents")
     assert {"default", "mirror"} <= {agent["name"] for agent in turn["agents"]}
@@ -272,6 +285,7 @@ def test_agents_and_their_state(seen: Seen) -> None:
     assert turn["missing"] == ["AGENT_NOT_FOUND"]
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 def test_a_reload_shows_the_conversation(seen: Seen) -> None:
     *turns, loaded = seen.turns("reload")
     assert loaded["state"]["threadExists"] is True
@@ -279,6 +293,11 @@ def test_a_reload_shows_the_conversation(seen: Seen) -> None:
     assert len(loaded["messages"]) == 9
 
 
+@pytest.mark.demand(
+    "copilotkit.graphql_client_abort_cancels",
+    "copilotkit.peer_bugs_listed_notes",
+    "copilotkit.npm_client_copilotkit_runtime",
+)
 @pytest.mark.parametrize("case", ["leave", "leave_waiting"])
 def test_an_abort_ends_the_model(seen: Seen, case: str) -> None:
     assert seen.cases[f"{case} stream"]["closed"]

@@ -102,11 +102,13 @@ def cards(turn: dict[str, Any], name: str) -> list[str]:
     return [words for card, words in turn["cards"] if card == name]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_the_versions(pages: dict[str, Seen]) -> None:
     assert [pages[name].version for name in GENERATIONS[:2]] == ["1.10.6", "1.50.1"]
     assert tuple(map(int, pages["newest"].version.split("."))) >= (1, 74, 0)
 
 
+@pytest.mark.demand("copilotkit.thoughts_break_client_those", "copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("case", SHOWN)
 def test_what_the_person_sees(seen: Seen, generation: str, case: str) -> None:
     last = seen.turns(case)[-1]
@@ -116,26 +118,33 @@ def test_what_the_person_sees(seen: Seen, generation: str, case: str) -> None:
     assert [turn["beside"] for turn in seen.turns(case)] == [""] * len(seen.turns(case))
 
 
+@pytest.mark.demand(
+    "copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless"
+)
 @pytest.mark.parametrize("case", RAN)
 def test_the_pages_actions_run_once_with_what_the_model_gave(seen: Seen, case: str) -> None:
     assert seen.cases[f"{case} stream"]["log"] == RAN[case]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_nothing_waited_for_is_missing(seen: Seen) -> None:
     assert {case: told["late"] for case, told in seen.cases.items() if told["late"]} == {}
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_long_answer_is_whole(seen: Seen) -> None:
     [turn] = seen.turns("long_text")
     assert turn["messages"][-1][1].split() == [f"w{n}" for n in range(2000)]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_markdown_is_shown_and_its_html_does_nothing(seen: Seen) -> None:
     shown = seen.turns("markdown")[-1]
     assert shown["tags"] == {"h1": 1, "strong": 1, "li": 2, "table": 1, "code": 2, "[onerror]": 0}
     assert not shown["broken"]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_card_for_a_tool_of_the_server(seen: Seen, generation: str) -> None:
     def told(case: str, name: str) -> Any:
         [words] = cards(seen.turns(case)[-1], name)
@@ -154,6 +163,7 @@ def test_a_card_for_a_tool_of_the_server(seen: Seen, generation: str) -> None:
         assert seen.turns(case)[-1]["messages"][-1][1].startswith("The tool said")
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_card_that_grows_with_its_arguments(seen: Seen) -> None:
     """Every status comes once, in order, and arguments are shown before they are whole."""
     steps = [step for step in seen.cases["render stream"]["log"] if step[0] != "locate"]
@@ -167,12 +177,14 @@ def test_a_card_that_grows_with_its_arguments(seen: Seen) -> None:
     assert ran == [["locate", {"detail": "one word after another word"}]]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_card_that_waits_for_the_person(seen: Seen) -> None:
     before, after = seen.turns("decision")
     assert cards(before, "decision") == ["executing highSay Rome"]
     assert cards(after, "decision") == ["complete high"]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize(
     ("case", "words"),
     [
@@ -191,12 +203,14 @@ def test_a_question_is_shown_until_it_is_answered(seen: Seen, case: str, words: 
     assert (asked["beside"], answered["beside"]) == ("", "")
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_question_by_the_newest_hook(pages: dict[str, Seen]) -> None:
     asked, answered = pages["newest"].turns("interrupt")
     assert "What is your name?" in cards(asked, "question")[0]
     assert (answered["messages"], answered["cards"]) == (SHOWN["question"], [])
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("generation", GENERATIONS[1:])
 def test_a_question_outlives_a_reload(pages: dict[str, Seen], generation: str) -> None:
     asked, again, answered = pages[generation].turns("reload_asked")
@@ -205,6 +219,7 @@ def test_a_question_outlives_a_reload(pages: dict[str, Seen], generation: str) -
     assert (answered["messages"], answered["cards"]) == (SHOWN["question"], [])
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_what_was_not_allowed_was_not_done(seen: Seen, generation: str) -> None:
     assert "did not allow" in seen.turns("denied")[-1]["messages"][-1][1]
     assert "Booked" in seen.turns("both")[-1]["messages"][-1][1]
@@ -212,6 +227,7 @@ def test_what_was_not_allowed_was_not_done(seen: Seen, generation: str) -> None:
     assert [seen.booked(seat) for seat in asked] == [1, 0, 1]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_an_agents_state(seen: Seen, generation: str) -> None:
     for turn in seen.turns("state"):
         [state] = cards(turn, "state")
@@ -219,6 +235,7 @@ def test_an_agents_state(seen: Seen, generation: str) -> None:
     assert f"trip {generation} state_in_chat" in cards(seen.turns("state_in_chat")[-1], "planned")
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_what_the_page_lets_the_model_read(seen: Seen, generation: str) -> None:
     [turn] = seen.turns("readable")
     assert turn["messages"][-1][1].count("mauve") == 1
@@ -226,6 +243,7 @@ def test_what_the_page_lets_the_model_read(seen: Seen, generation: str) -> None:
         assert "Be a pirate." in seen.turns("instructions")[-1]["messages"][-1][1]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("case", FAILED)
 def test_a_failure_is_shown_and_the_chat_goes_on(seen: Seen, case: str) -> None:
     failed, gone_on = seen.turns(case)
@@ -235,6 +253,7 @@ def test_a_failure_is_shown_and_the_chat_goes_on(seen: Seen, case: str) -> None:
     assert CANARY not in json.dumps(seen.cases[f"{case} stream"])
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_an_action_of_the_page_that_fails(seen: Seen, generation: str) -> None:
     failed, gone_on = seen.turns("client_error")
     if generation == "1.10":
@@ -244,6 +263,7 @@ def test_an_action_of_the_page_that_fails(seen: Seen, generation: str) -> None:
     assert gone_on["messages"][-2:] == GREETED
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 def test_a_wrong_key_is_refused_in_words(seen: Seen, generation: str) -> None:
     [turn] = seen.turns("wrong_key")
     told = json.dumps(seen.cases["wrong_key stream"]["told"])
@@ -252,6 +272,7 @@ def test_a_wrong_key_is_refused_in_words(seen: Seen, generation: str) -> None:
     assert HELLO not in json.dumps(turn)
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("case", ["reload", "reload_tool", "reload_failed", "thoughts"])
 def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, case: str) -> None:
     *_, before, after, last = seen.turns(case)
@@ -260,6 +281,7 @@ def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, case: str) -> None:
     assert len(last["messages"]) > len(after["messages"])
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 @pytest.mark.parametrize("generation", ["1.10", "newest"])
 def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(
     pages: dict[str, Seen], generation: str
@@ -271,6 +293,9 @@ def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(
     assert {turn["beside"] for turn in (again, reloaded, last)} == {""}
 
 
+@pytest.mark.demand(
+    "copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless"
+)
 def test_a_task_suggestions_and_a_textarea(pages: dict[str, Seen]) -> None:
     for seen in pages.values():
         suggested = seen.turns("suggestions")[0]["suggested"]
@@ -280,6 +305,7 @@ def test_a_task_suggestions_and_a_textarea(pages: dict[str, Seen]) -> None:
     assert pages["1.10"].turns("textarea")[-1]["letter"] == "Dear Sir or Madam"
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("case", ["leave", "leave_waiting"])
 def test_stop_ends_the_model(seen: Seen, case: str) -> None:
     running, stopped = seen.turns(case)
@@ -287,6 +313,7 @@ def test_stop_ends_the_model(seen: Seen, case: str) -> None:
     assert seen.cases[f"{case} stream"]["closed"]
 
 
+@pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("generation", GENERATIONS[1:])
 def test_a_page_that_comes_back_follows_the_answer_and_can_stop_it(
     pages: dict[str, Seen], generation: str

@@ -79,6 +79,9 @@ def calls(answer: Any) -> list[tuple[str, Any]]:
     return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
 
 
+@pytest.mark.demand(
+    "openai.server_model_answers_model", "openai.seed_curl_lines_verbatim", "openai.arguments_always_strings"
+)
 async def test_the_weather_of_two_cities(server: Server) -> None:
     status, answer = await paste(lines()[0], server)
     assert (status, answer["model"], answer["object"]) == (200, "gpt-3.5-turbo", "chat.completion")
@@ -89,6 +92,11 @@ async def test_the_weather_of_two_cities(server: Server) -> None:
     ]
 
 
+@pytest.mark.demand(
+    "openai.server_model_answers_model",
+    "openai.seed_curl_lines_verbatim",
+    "openai.without_origin_header_body",
+)
 async def test_no_model_and_no_content_type(server: Server) -> None:
     status, answer = await paste(lines()[1], server)
     assert (status, answer["model"]) == (200, "default")
@@ -98,6 +106,7 @@ async def test_no_model_and_no_content_type(server: Server) -> None:
     assert answer["choices"][0]["message"]["content"] == "You asked: What is life?"
 
 
+@pytest.mark.demand("openai.without_origin_header_body")
 @pytest.mark.parametrize("number", [0, 1, 2])
 async def test_a_page_must_say_that_it_sends_json(server: Server, number: int) -> None:
     line = lines()[number]

@@ -63,12 +63,14 @@ def full(series: Any) -> bool:
     return bool(series.points) or any(value is not None for value in series.values)
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_default(draw: Draw, sample: Sample) -> None:
     found = grid(sample.value)
     seen(draw, plot(default(found, sample.question), found))
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_every_table_as_anything(draw: Draw, sample: Sample, kind: Kind) -> None:
@@ -79,6 +81,7 @@ def test_every_table_as_anything(draw: Draw, sample: Sample, kind: Kind) -> None
     seen(draw, plot(fitting(chart, found), found))
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize(("kind", "marks"), [("bar", 12), ("stacked", 12), ("heatmap", 12)])
 def test_each_number_has_its_mark(draw: Draw, kind: Kind, marks: int) -> None:
     found = grid(LONG)
@@ -94,6 +97,7 @@ def test_names_and_title_are_written(draw: Draw) -> None:
         assert word in picture
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 def test_broken_option_is_noticed(draw: Draw) -> None:
     """What the other tests rest on: ECharts does complain."""
     given = option(plot(Chart(kind="bar", x="month", y=("sales",)), grid(LONG)))

@@ -42,6 +42,7 @@ def said(turn: dict[str, Any]) -> tuple[str, str]:
     return turn["content"], turn["finish"]
 
 
+@pytest.mark.demand("openai.stream_options_include_usage", "openai.langchain_chatopenai_real_client")
 @modes
 def test_text_and_tokens(seen: Seen, mode: str) -> None:
     (turn,) = seen.turns("text", mode)
@@ -49,12 +50,14 @@ def test_text_and_tokens(seen: Seen, mode: str) -> None:
     assert turn["usage"] == [5, 4, 9]
 
 
+@pytest.mark.demand("openai.configured_assistant_server_tools")
 @modes
 def test_a_tool_of_the_server(seen: Seen, mode: str) -> None:
     (turn,) = seen.turns("server_tool", mode)
     assert said(turn) == ("Let me see.\n\nThat makes 5.", "stop")
 
 
+@pytest.mark.demand("openai.langchain_chatopenai_real_client")
 @modes
 def test_the_tool_loop(seen: Seen, mode: str) -> None:
     asked, answered = seen.turns("loop", mode)
@@ -65,17 +68,22 @@ def test_the_tool_loop(seen: Seen, mode: str) -> None:
     assert said(answered) == ("It is noon.", "stop")
 
 
+@pytest.mark.demand("openai.response_format_text_json", "openai.langchain_chatopenai_real_client")
 @modes
 def test_structured_output(seen: Seen, mode: str) -> None:
     assert seen.turns("structured", mode) == [{"made": {"name": "Ada", "age": 36}}] * 2
     assert seen.turns("called", "whole") == [{"made": {"detail": "high"}}]
 
 
+@pytest.mark.demand("openai.langchain_chatopenai_real_client")
 def test_batch(seen: Seen) -> None:
     contents = [turn["content"] for turn in seen.turns("batch", "whole")]
     assert contents == [HELLO, "Done.", "Let me see.\n\nThat makes 5.", ""]
 
 
+@pytest.mark.demand(
+    "openai.tool_choice_auto_none", "openai.parallel_tool_calls_stop", "openai.images_files_content_parts"
+)
 @modes
 def test_what_reaches_the_model(seen: Seen, mode: str) -> None:
     picture, forced, settings = (
@@ -91,6 +99,7 @@ def test_what_reaches_the_model(seen: Seen, mode: str) -> None:
     assert given.items() <= settings.items()
 
 
+@pytest.mark.demand("openai.unknown_404_names_those", "openai.errors_openai_shape_right")
 @modes
 @pytest.mark.parametrize(
     ("case", "status", "message"),
@@ -107,6 +116,7 @@ def test_what_its_user_reads(seen: Seen, mode: str, case: str, status: int, mess
     assert CANARY not in turn["message"]
 
 
+@pytest.mark.demand("openai.mid_stream_final_data")
 def test_an_error_in_the_middle(seen: Seen) -> None:
     (streamed,), (whole,) = seen.turns("error_midway"), seen.turns("error_midway", "whole")
     assert (streamed["class"], streamed["heard"]) == ("APIError", "w0 w1 w2")

@@ -233,10 +233,12 @@ def version() -> str:
     return " ".join(re.findall(r"^langgraph(?:-api|-cli)?==\S+", lock, re.MULTILINE))
 
 
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph")
 async def test_assistants_are_found(seen: Found) -> None:
     assert seen["listed"] == ["desk", "stops"]
 
 
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.real_langgraph_server_graph")
 async def test_text_and_two_nodes(seen: Found) -> None:
     one: Seen = seen["hello"]
     assert one.text == "You said hello."
@@ -245,6 +247,7 @@ async def test_text_and_two_nodes(seen: Found) -> None:
     assert one.reason == "stop"
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")
 async def test_tools_of_the_graph(seen: Found) -> None:
     one: Seen = seen["add"]
     assert one.results == {one.called("add"): "5"}
@@ -255,11 +258,13 @@ async def test_tools_of_the_graph(seen: Found) -> None:
     assert sorted(both.arguments(id) for id in both.calls) == ['{"a": 1, "b": 1}', '{"a": 5, "b": 5}']
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 async def test_state_before_it_is_there(seen: Found) -> None:
     values = [patch[0]["value"] for patch in seen["write"].changes]
     assert values == ["He", "Hello wor", "Hello world"]
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 async def test_what_is_sent_by_hand_thought_and_kept_quiet(seen: Found) -> None:
     assert seen["hand"].text == "By hand.You said hand."
     assert {"notes": [], "document": "Half"} in seen["hand"].states
@@ -268,6 +273,7 @@ async def test_what_is_sent_by_hand_thought_and_kept_quiet(seen: Found) -> None:
     assert seen["quiet"].text == ""
 
 
+@pytest.mark.demand("agents.real_langgraph_server_graph")
 async def test_an_error_of_the_graph(seen: Found) -> None:
     error = seen["boom"].error
     assert error.code == "agent_failed"
@@ -275,6 +281,7 @@ async def test_an_error_of_the_graph(seen: Found) -> None:
     assert "secret words" not in error.message
 
 
+@pytest.mark.demand("agents.frontend_actions_reach_agent")
 async def test_state_tools_and_context_reach_the_graph(seen: Found) -> None:
     told = seen["tools?"].text
     assert told.startswith("['paint'] ")
@@ -282,6 +289,7 @@ async def test_state_tools_and_context_reach_the_graph(seen: Found) -> None:
     assert told.endswith(" mine")
 
 
+@pytest.mark.demand("agents.frontend_actions_reach_agent")
 async def test_a_tool_of_the_client(seen: Found) -> None:
     first, second, third = seen["paint"]
     id = first.called("paint")
@@ -291,6 +299,7 @@ async def test_a_tool_of_the_client(seen: Found) -> None:
     assert third.text == "You said more."
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds", "agents.real_langgraph_server_graph")
 async def test_a_question_its_answer_and_its_owner(seen: Found) -> None:
     first, stolen, second, again = seen["ask"]
     (question,) = first.questions
@@ -303,6 +312,7 @@ async def test_a_question_its_answer_and_its_owner(seen: Found) -> None:
     assert "just do it" in seen["said"].text
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 async def test_a_breakpoint(seen: Found) -> None:
     first, second = seen["stop"]
     assert first.reason == "interrupt"
@@ -310,6 +320,7 @@ async def test_a_breakpoint(seen: Found) -> None:
     assert second.steps == ["note"]
 
 
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph")
 async def test_what_was_taken_back_is_gone(seen: Found) -> None:
     last, recalled = seen["back"]
     assert last.text == "You said third."
@@ -321,6 +332,7 @@ async def test_what_was_taken_back_is_gone(seen: Found) -> None:
     ]
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")
 async def test_a_cut_stream_is_joined_again(seen: Found) -> None:
     one, way = seen["cut"]
     assert one.text == " ".join(f"w{number}" for number in range(60))
@@ -329,12 +341,14 @@ async def test_a_cut_stream_is_joined_again(seen: Found) -> None:
     assert sum(line.startswith("GET") and line.split()[1].endswith("/stream") for line in way.asked) == 1
 
 
+@pytest.mark.demand("agents.real_langgraph_server_graph")
 async def test_whoever_leaves_cancels_the_run(seen: Found) -> None:
     status, after = seen["left"]
     assert status == "interrupted"
     assert after.text == "You said after leaving."
 
 
+@pytest.mark.demand("agents.agent_behind_door_graphql")
 async def test_copilotkits_own_client_renders_the_agent(seen: Found) -> None:
     page = seen["page"]
     assert page["agents"] == ["desk", "stops"]
@@ -358,6 +372,7 @@ async def test_copilotkits_own_client_renders_the_agent(seen: Found) -> None:
     assert "You answered" in page["loaded"]["messages"]
 
 
+@pytest.mark.demand("agents.langgraph_process_compiled_graph")
 async def test_the_same_graph_in_this_process(seen: Found) -> None:
     found: dict[str, list[Event]] = seen["inside"]
     for name, events in found.items():

@@ -33,6 +33,13 @@ def arrived(content: str | None) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.demand(
+    "openai.tool_choice_auto_none",
+    "openai.parallel_tool_calls_stop",
+    "openai.response_format_text_json",
+    "openai.unknown_fields_passed_upstream",
+    "openai.official_openai_python_npm",
+)
 @pytest.mark.parametrize("case", SENT)
 def test_an_option_reaches_the_model_or_is_left_out(peer: Peer, case: str) -> None:
     (turn,) = peer.turns(case)
@@ -46,6 +53,7 @@ def test_an_option_reaches_the_model_or_is_left_out(peer: Peer, case: str) -> No
     assert (turn["finish"], turn["model"]) == ("stop", "plain")
 
 
+@pytest.mark.demand("openai.images_files_content_parts")
 def test_images_and_files_arrive_as_sent(peer: Peer) -> None:
     (message,) = arrived(peer.contents("parts")[0])["messages"]
     text, picture, address, document, known = message["content"]
@@ -56,6 +64,7 @@ def test_images_and_files_arrive_as_sent(peer: Peer) -> None:
     assert known["file"] == {"file_id": "file-1"}
 
 
+@pytest.mark.demand("openai.n_several_responders_bare")
 def test_several_choices_of_a_model_and_none_of_an_assistant(peer: Peer) -> None:
     made, refused = peer.turns("several")
     assert made["choices"] == ["sure", "sure", "sure"]
@@ -63,18 +72,21 @@ def test_several_choices_of_a_model_and_none_of_an_assistant(peer: Peer) -> None
     assert (refused["class"], refused["status"], refused["param"]) == ("BadRequestError", 400, "n")
 
 
+@pytest.mark.demand("openai.logprobs_passed_through")
 def test_logprobs_come_back(peer: Peer) -> None:
     (turn,) = peer.turns("probable")
     (row,) = turn["logprobs"]["content"]
     assert row == LOGPROBS["content"][0]
 
 
+@pytest.mark.demand("openai.stream_options_include_usage")
 def test_usage_is_streamed_when_asked_for(once: Peer) -> None:
     asked, declined, silent = once.turns("counted")
     assert asked == {"rows": [[0, 9]], "last": True}
     assert declined == silent == {"rows": [], "last": False}
 
 
+@pytest.mark.demand("openai.response_format_text_json", "openai.official_openai_python_npm")
 def test_the_clients_own_parser(peer: Peer) -> None:
     assert peer.turns("parsed") == [{"parsed": {"name": "Ada", "age": 36}, "refusal": None}]
     assert peer.turns("parsed_refusal") == [{"parsed": None, "refusal": "I will not."}]
@@ -85,6 +97,7 @@ def test_the_clients_own_parser(peer: Peer) -> None:
     assert "did not answer in the form that was asked for" in unfit["message"]
 
 
+@pytest.mark.demand("openai.post_v1_completions")
 def test_the_older_completions(peer: Peer) -> None:
     said, several, refused = peer.turns("completion")
     assert said == {"texts": [HELLO], "ends": ["stop"], "kinds": [["text_completion", "default"]]}
@@ -95,6 +108,7 @@ def test_the_older_completions(peer: Peer) -> None:
     assert (refused["class"], refused["status"], refused["param"]) == ("BadRequestError", 400, "echo")
 
 
+@pytest.mark.demand("openai.get_v1_models_models")
 def test_models_are_listed_and_found(once: Peer) -> None:
     *listed, one, missing = once.turns("models")
     names = ["default", "mirror", "faulty", "limping", "endless", "script", "plain", "slow"]
@@ -104,6 +118,7 @@ def test_models_are_listed_and_found(once: Peer) -> None:
     assert "Those that exist: default, mirror, faulty" in missing["message"]
 
 
+@pytest.mark.demand("openai.post_v1_embeddings_goes")
 def test_embeddings(once: Peer) -> None:
     by_itself, floats, packed, missing = once.turns("embeddings")
     assert by_itself == floats == {"rows": [VECTOR, VECTOR], "model": "plain", "usage": 2}
@@ -115,12 +130,14 @@ def test_embeddings(once: Peer) -> None:
     )
 
 
+@pytest.mark.demand("openai.v1_audio_transcriptions_answers", "openai.errors_openai_shape_right")
 def test_speech_is_not_configured(once: Peer) -> None:
     (turn,) = once.turns("speech")
     assert (turn["class"], turn["status"], turn["code"]) == ("InternalServerError", 503, "not_configured")
     assert "Speech is not configured on this server" in turn["message"]
 
 
+@pytest.mark.demand("openai.several_configured_name_full")
 def test_a_model_has_three_names_and_is_answered_by_the_one_used(peer: Peer) -> None:
     turns = peer.turns("names")
     assert [turn["model"] for turn in turns] == [
@@ -134,6 +151,7 @@ def test_a_model_has_three_names_and_is_answered_by_the_one_used(peer: Peer) -> 
     assert [turn["content"] for turn in turns] == [turns[0]["content"]] * 3 + [HELLO]
 
 
+@pytest.mark.demand("openai.server_model_answers_model")
 def test_one_model_answers_to_any_name(peer: Peer) -> None:
     assert [(turn["model"], turn["content"]) for turn in peer.turns("any_name")] == [
         ("gpt-3.5-turbo", HELLO),

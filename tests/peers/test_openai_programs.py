@@ -12,6 +12,7 @@ from tests.peers.openai_cases import NODE, PYTHON, Peer
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
+@pytest.mark.demand("openai.arguments_always_strings")
 @pytest.mark.parametrize("case", ["client_tool", "client_tool_twice"])
 def test_client_tool(peer: Peer, case: str) -> None:
     asked, *answers = peer.turns(case)
@@ -22,6 +23,7 @@ def test_client_tool(peer: Peer, case: str) -> None:
     assert len(answers) == (2 if case == "client_tool_twice" else 1)
 
 
+@pytest.mark.demand("engine.official_openai_clients_python", "openai.configured_assistant_server_tools")
 def test_server_and_client_call_in_one_model_turn(peer: Peer) -> None:
     asked, answered = peer.turns("mixed")
     assert [call["name"] for call in asked["calls"]] == ["locate"], (
@@ -77,6 +79,7 @@ def test_the_clients_own_runner(peer: Peer) -> None:
     assert (two["content"], [name for name, _ in two["ran"]]) == ("It is noon.", ["locate", "clock"])
 
 
+@pytest.mark.demand("engine.official_openai_clients_python")
 @pytest.mark.parametrize("case", ["runner_cut_held", "runner_cut_shown"])
 @pytest.mark.parametrize("once", [NODE], indirect=True)
 def test_the_clients_own_runner_runs_nothing_that_was_cut(peer: Peer, case: str) -> None:
@@ -84,6 +87,7 @@ def test_the_clients_own_runner_runs_nothing_that_was_cut(peer: Peer, case: str)
     assert (turn["class"], turn["ran"]) == ("LengthFinishReasonError", [])
 
 
+@pytest.mark.demand("engine.all_five_roles_door")
 def test_all_five_roles(peer: Peer) -> None:
     saw = json.loads(peer.contents("roles")[0] or "")
     assert saw["messages"] == [
@@ -98,6 +102,7 @@ def test_all_five_roles(peer: Peer) -> None:
     ]
 
 
+@pytest.mark.demand("engine.temperature_0_seed_0", "openai.parallel_tool_calls_stop")
 def test_zero_and_false_arrive(peer: Peer) -> None:
     saw = json.loads(peer.contents("settings")[0] or "")
     assert (saw["temperature"], saw["seed"], saw["parallel_tool_calls"]) == (0, 0, False)
@@ -107,6 +112,7 @@ def test_the_client_tries_again_by_itself(peer: Peer) -> None:
     assert json.loads(peer.contents("retried")[0] or "")["messages"][-1][1] == f"limp retried {peer.mode}"
 
 
+@pytest.mark.demand("openai.arguments_always_strings")
 def test_chunks(once: Peer) -> None:
     deltas = [chunk["delta"] for chunk in once.turns("chunks")]
     assert deltas[0] == {"role": "assistant", "content": ""}
@@ -116,6 +122,7 @@ def test_chunks(once: Peer) -> None:
     assert [chunk.get("finish_reason") for chunk in once.turns("chunks")] == [None, None, None, "tool_calls"]
 
 
+@pytest.mark.demand("engine.keep_alive_15_s")
 @pytest.mark.parametrize("once", [PYTHON], indirect=True)
 def test_keep_alives_were_among_what_the_client_read(once: Peer) -> None:
     assert once.turns("keep_alive")[0]["passed"].startswith(":")

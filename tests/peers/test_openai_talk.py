@@ -15,6 +15,7 @@ from tests.peers.openai_cases import BROKEN, ECHO, HELLO, NODE, PYTHON, REFUSED,
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
+@pytest.mark.demand("engine.official_openai_clients_python", "openai.configured_assistant_server_tools")
 @pytest.mark.parametrize("case", SAID)
 def test_talk(peer: Peer, case: str) -> None:
     assert peer.contents(case) == [text.replace("MODE", peer.mode) for text in SAID[case]]
@@ -43,6 +44,9 @@ def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> No
     assert CANARY not in json.dumps(turn)
 
 
+@pytest.mark.demand(
+    "openai.unknown_404_names_those", "openai.errors_openai_shape_right", "openai.official_openai_python_npm"
+)
 @pytest.mark.parametrize("case", REFUSED)
 def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
     (turn,) = peer.turns(case)
@@ -51,6 +55,11 @@ def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
     assert turn["param"] == {"no_such_model": "model", "bad_request": "temperature"}.get(case)
 
 
+@pytest.mark.demand(
+    "engine.official_openai_clients_python",
+    "openai.mid_stream_final_data",
+    "openai.official_openai_python_npm",
+)
 @pytest.mark.parametrize("case", BROKEN)
 def test_failure_after_the_first_words(peer: Peer, case: str) -> None:
     (turn,) = peer.turns(case)
@@ -65,6 +74,7 @@ def test_failure_after_the_first_words(peer: Peer, case: str) -> None:
         assert CANARY not in json.dumps(turn)
 
 
+@pytest.mark.demand("openai.stream_options_include_usage")
 def test_usage(peer: Peer) -> None:
     assert peer.turns("text")[0]["usage"] == [5, 4, 9]
     assert peer.turns("roles")[0]["usage"] == [7, 3, 10]

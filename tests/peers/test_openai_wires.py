@@ -34,6 +34,7 @@ async def read(turn: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.demand("models.wire_level_fakes_speak")
 async def test_the_official_client_reads_what_the_kit_says() -> None:
     assert await read(TURN) == {
         "text": "I add.",

@@ -103,6 +103,7 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
     yield RunFinished("stop")
 
 
+@pytest.mark.demand("openbb.json_we_send_validates")
 async def test_every_kind_of_event(ask: Ask) -> None:
     async with house(Runtime(agents={"agent": everything})) as server:
         answer = await Chat(server.url, timezone="UTC").say("go")
@@ -110,6 +111,7 @@ async def test_every_kind_of_event(ask: Ask) -> None:
     judged(ask, answer)
 
 
+@pytest.mark.demand("openbb.json_we_send_validates")
 async def test_every_kind_of_call_and_what_follows_it(ask: Ask) -> None:
     asked = [
         ("price", '{"symbol": "A"}'),
@@ -130,6 +132,7 @@ async def test_every_kind_of_call_and_what_follows_it(ask: Ask) -> None:
     judged(ask, *answers)
 
 
+@pytest.mark.demand("openbb.json_we_send_validates")
 async def test_the_harness_reads_the_stream_of_2024_too(ask: Ask) -> None:
     async with house(Runtime(model=Lines(calls(("ratios", "{}")), says("Done.")))) as server:
         chat = Chat(server.url, old=True, widgets=LISTED)
@@ -161,6 +164,7 @@ class Calling:
             yield fragment
 
 
+@pytest.mark.demand("openbb.json_we_send_validates")
 async def test_every_request_that_the_models_can_make_is_answered(ask: Ask) -> None:
     bodies = (await asyncio.to_thread(ask, "requests", count=REQUESTS))["requests"]
     assert len(bodies) == REQUESTS

@@ -37,6 +37,9 @@ async def read(download: Any) -> str:
     return await asyncio.to_thread(Path(path).read_text)
 
 
+@pytest.mark.demand(
+    "playground.chat_streaming_markdown_sanitised", "playground.playwright_real_server_embedded"
+)
 async def test_markdown_is_drawn_and_code_coloured(tab: Tab) -> None:
     await say(tab, "prose")
     await tab.see(f"{ANSWER} table", "1")
@@ -48,6 +51,7 @@ async def test_markdown_is_drawn_and_code_coloured(tab: Tab) -> None:
     assert await tab.texts(f"{ANSWER} h4") == ["Title"]
 
 
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
 async def test_an_answer_can_be_stopped_and_asked_again(tab: Tab) -> None:
     await say(tab, "endless")
     await tab.see(ANSWER, "word word")
@@ -64,6 +68,7 @@ async def test_an_answer_can_be_stopped_and_asked_again(tab: Tab) -> None:
     await tab.see(".note", "Stopped.")
 
 
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
 async def test_a_question_is_edited_into_a_branch(tab: Tab) -> None:
     await say(tab, "first")
     await tab.see(ANSWER, "You said: first")
@@ -81,6 +86,7 @@ async def test_a_question_is_edited_into_a_branch(tab: Tab) -> None:
     await tab.see(ANSWER, "You said: second")
 
 
+@pytest.mark.demand("playground.thread_list_survives_reload")
 async def test_conversations_survive_a_reload(tab: Tab) -> None:
     await say(tab, "remember me")
     await tab.see(ANSWER, "You said: remember me")
@@ -97,6 +103,7 @@ async def test_conversations_survive_a_reload(tab: Tab) -> None:
     await tab.see(ANSWER, "You said: and this")
 
 
+@pytest.mark.demand("playground.thread_list_survives_reload")
 async def test_a_conversation_is_renamed_and_deleted(tab: Tab) -> None:
     await say(tab, "short lived")
     await tab.see(".thread", "short lived")
@@ -110,6 +117,7 @@ async def test_a_conversation_is_renamed_and_deleted(tab: Tab) -> None:
     await tab.gone(ANSWER)
 
 
+@pytest.mark.demand("playground.thread_list_survives_reload")
 async def test_whom_one_asks_and_by_which_model(tab: Tab) -> None:
     assert "Shop" in await tab.texts("select[aria-label=Assistant] option")
     await tab.page.select_option("select[aria-label=Model]", "other")
@@ -117,6 +125,7 @@ async def test_whom_one_asks_and_by_which_model(tab: Tab) -> None:
     await tab.see(ANSWER, "The other model.")
 
 
+@pytest.mark.demand("playground.tool_calls_cards_name", "playground.charts_render_steps_real")
 async def test_a_call_is_a_card_with_a_table_to_sort_and_save(tab: Tab) -> None:
     await say(tab, "orders")
     await tab.see(".call[data-state=done] code", "orders")
@@ -134,11 +143,13 @@ async def test_a_call_is_a_card_with_a_table_to_sort_and_save(tab: Tab) -> None:
     assert saved.splitlines() == ["id,total", "a-3,30", "a-1,10", "'=cmd,200"]
 
 
+@pytest.mark.demand("playground.tool_calls_cards_name")
 async def test_what_a_tool_did_wrong_is_said(tab: Tab) -> None:
     await say(tab, "broken")
     await tab.see(".call[data-state=failed] .bad", "no such shelf")
 
 
+@pytest.mark.demand("playground.confirmations_missing_parameter_forms")
 async def test_a_yes_or_no(tab: Tab) -> None:
     await say(tab, "cancel")
     await tab.see(".question", "cancel")
@@ -151,6 +162,7 @@ async def test_a_yes_or_no(tab: Tab) -> None:
     await until(tab, "document.querySelectorAll('.message.assistant').length === 2")
 
 
+@pytest.mark.demand("playground.confirmations_missing_parameter_forms")
 async def test_a_form_has_fields_of_the_right_kind(tab: Tab) -> None:
     await say(tab, "deliver")
     await tab.see(".question form")
@@ -168,6 +180,7 @@ async def test_a_form_has_fields_of_the_right_kind(tab: Tab) -> None:
     assert all(one in said for one in ("High St", "3", "True", "Tuesday"))
 
 
+@pytest.mark.demand("playground.confirmations_missing_parameter_forms")
 async def test_a_question_is_still_there_after_a_reload(tab: Tab) -> None:
     await say(tab, "cancel")
     await tab.see(".question >> button:text-is('Allow')")
@@ -184,6 +197,7 @@ async def test_thoughts_are_folded_away(tab: Tab) -> None:
     await tab.see(".thought", "Let me see.")
 
 
+@pytest.mark.demand("playground.empty_loading_error_states")
 async def test_a_failure_says_what_to_do(tab: Tab) -> None:
     await say(tab, "fail")
     await tab.see(".failure[role=alert]", "That did not work.")
@@ -195,6 +209,7 @@ async def test_a_failure_says_what_to_do(tab: Tab) -> None:
     await tab.see(ANSWER, "You said: still there")
 
 
+@pytest.mark.demand("playground.charts_render_steps_real", "playground.flows_list_per_plugin")
 async def test_a_flow_is_drawn_run_and_looked_into(tab: Tab) -> None:
     await tab.click("[data-view=flows]")
     await tab.see("svg.flow .box", "start (sales)")
@@ -211,6 +226,7 @@ async def test_a_flow_is_drawn_run_and_looked_into(tab: Tab) -> None:
     assert await tab.page.locator(".artifact canvas").first.evaluate(drawn)
 
 
+@pytest.mark.demand("playground.agents_live_state_tree")
 async def test_an_agents_state_is_a_tree_with_changes_marked(tab: Tab) -> None:
     await tab.click("button:text-is('Inspector')")
     await say(tab, "walk")
@@ -225,6 +241,7 @@ async def test_an_agents_state_is_a_tree_with_changes_marked(tab: Tab) -> None:
     assert '"book"' in await tab.texts(".node[open] code")
 
 
+@pytest.mark.demand("playground.inspector_event_stream_run", "playground.inspector_wire_view_same")
 async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
     await tab.click("button:text-is('Inspector')")
     await say(tab, "orders")
@@ -252,6 +269,7 @@ async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
     assert all(line.startswith("curl -N http") and "orders" in line for line in lines)
 
 
+@pytest.mark.demand("playground.inspector_save_test_turns")
 async def test_a_run_is_saved_as_a_test(tab: Tab) -> None:
     await tab.click("button:text-is('Inspector')")
     await say(tab, "orders")
@@ -264,6 +282,7 @@ async def test_a_run_is_saved_as_a_test(tab: Tab) -> None:
     assert "Done:" in str(turns[-1].say)
 
 
+@pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_plugins_are_told_of_and_tried(tab: Tab) -> None:
     await tab.click("[data-view=plugins]")
     await tab.see(".plugin h2", "Report")
@@ -273,6 +292,7 @@ async def test_plugins_are_told_of_and_tried(tab: Tab) -> None:
     await tab.see(".operation .out td", "Feb")
 
 
+@pytest.mark.demand("playground.set_doctor_knows_fixes")
 async def test_set_up_tells_how_clients_are_connected(tab: Tab, server: Server) -> None:
     await tab.click("[data-view=setup]")
     await tab.see(".client pre", f'<CopilotKit runtimeUrl="{server.url}/copilotkit">')
@@ -288,6 +308,7 @@ async def test_the_api_is_a_page(tab: Tab, server: Server) -> None:
     await tab.see(".operation summary", "POST /v1/chat/completions")
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first")
 async def test_in_chinese_in_the_dark_and_on_a_phone(tab: Tab) -> None:
     await tab.click("header >> text=中文")
     await tab.see("button", "发送")
@@ -315,6 +336,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first", "playground.axe_accessibility_check_without")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_nothing_keeps_anyone_out(tab: Tab, theme: str, driven: Callable[[str, str], None]) -> None:
     folder = require("axe") / "node_modules" / "axe-core"

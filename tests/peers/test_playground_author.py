@@ -93,6 +93,7 @@ async def run_trip(tab: Tab, target: str) -> None:
     await tab.click(".asked >> button:text-is('Send')")
 
 
+@pytest.mark.demand("playground.flows_list_per_plugin")
 async def test_a_flow_asks_branches_loops_and_fails_before_ones_eyes(tab: Tab) -> None:
     await tab.click("[data-view=flows]")
     await tab.click("[data-flow='report/trip']")
@@ -111,6 +112,7 @@ async def test_a_flow_asks_branches_loops_and_fails_before_ones_eyes(tab: Tab) -
     await tab.see(".failure >> text=Try again")
 
 
+@pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_an_operation_is_tried_and_its_request_seen(tab: Tab) -> None:
     await tab.click("[data-view=plugins]")
     one = ".operation:has(code:text-is('weather_look'))"
@@ -122,6 +124,7 @@ async def test_an_operation_is_tried_and_its_request_seen(tab: Tab) -> None:
     await tab.see(f"{one} .out pre", "/cities/Rome?days=3")
 
 
+@pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_what_an_operation_does_wrong_is_a_result(tab: Tab) -> None:
     await tab.click("[data-view=plugins]")
     one = ".operation:has(code:text-is('report_broken'))"
@@ -136,6 +139,7 @@ async def test_what_an_operation_does_wrong_is_a_result(tab: Tab) -> None:
     await tab.see(f"{one} .out .bad", "did not allow")
 
 
+@pytest.mark.demand("playground.tool_calls_cards_name")
 async def test_a_run_inside_is_one_card_also_after_a_question(tab: Tab) -> None:
     await tab.page.select_option("select[aria-label=Assistant]", "boss")
     await tab.see(".welcome", "Hands everything over.")
@@ -148,6 +152,7 @@ async def test_a_run_inside_is_one_card_also_after_a_question(tab: Tab) -> None:
     assert await tab.page.locator(".nested").count() == 1
 
 
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised", "plugins.files_attached_page_fill")
 async def test_files_go_with_a_message_and_are_still_there_after_a_reload(tab: Tab) -> None:
     await tab.page.set_input_files("input[type=file]", FILES)
     await tab.see(".composer .files", "notes.txt")
@@ -170,11 +175,13 @@ async def test_files_go_with_a_message_and_are_still_there_after_a_reload(tab: T
     assert await tab.texts(".message.user .files li") == ["", "notes.txt"]
 
 
+@pytest.mark.demand("playground.empty_loading_error_states")
 async def test_a_file_that_is_too_large_is_said_before_it_is_sent(tab: Tab) -> None:
     await tab.page.evaluate(DROP)
     await tab.see(".banner", "large.bin: Too large")
 
 
+@pytest.mark.demand("playground.charts_render_steps_real")
 async def test_what_stands_beside_words(tab: Tab) -> None:
     await say(tab, "papers")
     await tab.see(".citations a[href='https://law.example/1']", "The law")
@@ -189,6 +196,7 @@ async def test_what_stands_beside_words(tab: Tab) -> None:
     await tab.see(".call[data-state=done] code", "orders")
 
 
+@pytest.mark.demand("playground.inspector_save_test_turns")
 async def test_a_saved_run_answers_again(chromium: Chromium, tab: Tab) -> None:
     """Words, several calls at once and an approval: the same conversation, with the file for a model."""
     await converse(tab)
@@ -214,6 +222,7 @@ async def converse(tab: Tab) -> None:
     assert await tab.page.locator(".call[data-state=done]").count() == 2
 
 
+@pytest.mark.demand("playground.thread_list_survives_reload")
 async def test_two_tabs_on_one_conversation(chromium: Chromium, tab: Tab) -> None:
     await say(tab, "one")
     await tab.see(ANSWER, "You said: one")
@@ -242,6 +251,7 @@ async def test_two_tabs_on_one_conversation(chromium: Chromium, tab: Tab) -> Non
     await other.close()
 
 
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
 async def test_a_branch_keeps_what_was_done_before_it(tab: Tab) -> None:
     await say(tab, "orders")
     await tab.see(ANSWER, "Done:")
@@ -259,6 +269,7 @@ async def test_a_branch_keeps_what_was_done_before_it(tab: Tab) -> None:
         await tab.page.reload()
 
 
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
 async def test_nothing_written_is_lost(tab: Tab) -> None:
     await say(tab, "endless")
     await tab.see(ANSWER, "word")
@@ -273,6 +284,7 @@ async def test_nothing_written_is_lost(tab: Tab) -> None:
     await tab.see(".note", "已停止")
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first")
 async def test_by_the_keyboard_alone(tab: Tab) -> None:
     press = tab.page.keyboard.press
     await press("Tab")
@@ -309,10 +321,12 @@ COSTS = """async () => {
 }"""
 
 
+@pytest.mark.demand("playground.inspector_event_stream_run")
 async def test_tokens_and_cost_of_all_models_of_a_run_are_told(tab: Tab) -> None:
     assert (await tab.page.evaluate(COSTS)).endswith("6 + 8 tokens · cost 0.75")
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first", "playground.charts_render_steps_real")
 async def test_a_chart_takes_the_light_and_rests_for_who_wants_rest(tab: Tab) -> None:
     await tab.page.emulate_media(reduced_motion="reduce")
     await tab.page.select_option("select[aria-label=Assistant]", "report.sales")
@@ -324,6 +338,7 @@ async def test_a_chart_takes_the_light_and_rests_for_who_wants_rest(tab: Tab) ->
     await until(tab, f"({drawn}).length > 1000 && ({drawn}) !== {json.dumps(before)}")
 
 
+@pytest.mark.demand("playground.thread_list_survives_reload")
 async def test_a_very_long_conversation_opens_at_its_end(tab: Tab, server: Server) -> None:
     """Six hundred messages, posted as a client would that kept them."""
     roles = ("assistant", "user")

@@ -53,6 +53,7 @@ async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
         yield found
 
 
+@pytest.mark.demand("playground.hostile_answer_script_tags", "playground.injected_images_links_carry")
 async def test_a_hostile_answer_neither_runs_nor_loads_nor_hides_anything(tab: Tab) -> None:
     """The tab itself fails the test on a request that leaves this machine."""
     await say(tab, "hostile")
@@ -79,6 +80,7 @@ CHART = {
 }
 
 
+@pytest.mark.demand("playground.injected_images_links_carry")
 async def test_a_charts_description_loads_and_runs_nothing(tab: Tab) -> None:
     clean = "async option => (await import('/playground/charts.js')).safe(option)"
     [series] = (made := await tab.page.evaluate(clean, CHART))["series"]
@@ -90,6 +92,7 @@ async def test_a_charts_description_loads_and_runs_nothing(tab: Tab) -> None:
     assert series["data"] == [{"name": "https://a.example", "tooltip": {"renderMode": "richText"}}]
 
 
+@pytest.mark.demand("playground.hostile_answer_script_tags")
 @pytest.mark.parametrize(("asked", "shown"), [("fast", 10_000 * 6), ("huge", 120_000)])
 async def test_a_flood_does_not_freeze_the_page(tab: Tab, asked: str, shown: int) -> None:
     await tab.page.evaluate(WATCH)
@@ -105,6 +108,7 @@ async def test_a_flood_does_not_freeze_the_page(tab: Tab, asked: str, shown: int
     await tab.see(ANSWER, "You said: still there")
 
 
+@pytest.mark.demand("playground.hostile_answer_script_tags")
 async def test_what_is_too_long_to_draw_can_be_saved(tab: Tab) -> None:
     await say(tab, "huge")
     async with tab.page.expect_download() as pending:
@@ -113,6 +117,7 @@ async def test_what_is_too_long_to_draw_can_be_saved(tab: Tab) -> None:
     assert (await asyncio.to_thread(Path(path).stat)).st_size == 2_000_000
 
 
+@pytest.mark.demand("playground.cut_connection_re_joins")
 async def test_a_cut_connection_is_joined_again_and_nothing_is_missed(
     chromium: Chromium, server: Server, upstream: Upstream
 ) -> None:
@@ -132,6 +137,7 @@ async def test_a_cut_connection_is_joined_again_and_nothing_is_missed(
         assert len(await tab.texts(ANSWER)) == 1
 
 
+@pytest.mark.demand("playground.cut_connection_re_joins")
 async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromium: Chromium) -> None:
     async with served() as server, Relay(server.port) as relay, opened(chromium, relay.url) as tab:
         tab.expect(CUT)
@@ -158,6 +164,7 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
         await tab.see(".note", "Stopped.")
 
 
+@pytest.mark.demand("playground.empty_loading_error_states")
 async def test_a_server_that_is_away_is_said(chromium: Chromium, server: Server) -> None:
     async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
         tab.expect(CUT)
@@ -170,6 +177,7 @@ async def test_a_server_that_is_away_is_said(chromium: Chromium, server: Server)
         await tab.see(ANSWER, "You said: hello")
 
 
+@pytest.mark.demand("playground.cut_connection_re_joins")
 async def test_a_question_that_never_arrived_is_not_lost(chromium: Chromium, server: Server) -> None:
     """In a conversation that has a past: what comes back from the log is not its answer."""
     async with Relay(server.port) as relay, opened(chromium, relay.url) as tab:
@@ -186,6 +194,7 @@ async def test_a_question_that_never_arrived_is_not_lost(chromium: Chromium, ser
         assert await tab.texts(f"{ANSWER} .prose") == ["You said: one", "You said: two"]
 
 
+@pytest.mark.demand("playground.empty_loading_error_states")
 async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -> None:
     keys = '[auth.keys]\nann = "env:ANN"'
     async with served(keys, env={"ANN": "sesame-5"}) as server, chromium.tab() as tab:
@@ -209,6 +218,7 @@ async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -
             await other.see("h1", "This server needs a key.")
 
 
+@pytest.mark.demand("playground.strict_content_security_policy", "playground.axe_accessibility_check_without")
 async def test_nothing_inline_runs(tab: Tab) -> None:
     """The policy holds even where a hole in the page would let markup through."""
     tab.expect("Content Security Policy|404")

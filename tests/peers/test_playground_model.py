@@ -35,6 +35,7 @@ async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
         yield found
 
 
+@pytest.mark.demand("playground.opens_three_example_chips")
 async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: Tab) -> None:
     await tab.see(".tiny", "The built-in model is tiny")
     await tab.click(".tiny summary")
@@ -42,6 +43,7 @@ async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab
     await tab.see(".tiny pre", "rightseat serve --model openai:qwen3")
 
 
+@pytest.mark.demand("playground.opens_three_example_chips", "playground.playwright_real_server_embedded")
 @pytest.mark.parametrize("language", ["English", "中文"])
 async def test_a_tool_call(tab: Tab, language: str) -> None:
     if language != "English":
@@ -51,12 +53,14 @@ async def test_a_tool_call(tab: Tab, language: str) -> None:
     await tab.see(f"{ANSWER}[aria-busy=false] .prose", ":")
 
 
+@pytest.mark.demand("playground.opens_three_example_chips")
 async def test_a_flow_with_a_chart(tab: Tab) -> None:
     await tab.click(".chip.large >> nth=1")
     await tab.see(".artifact canvas")
     await tab.see(ANSWER, "The best month was June.")
 
 
+@pytest.mark.demand("playground.opens_three_example_chips")
 async def test_an_approval(tab: Tab) -> None:
     await tab.click(".chip.large >> nth=2")
     await tab.see(".question", "demo_book")
@@ -65,6 +69,7 @@ async def test_an_approval(tab: Tab) -> None:
     await tab.see(f"{ANSWER}[aria-busy=false]")
 
 
+@pytest.mark.demand("playground.inspector_exact_prompt_grammar")
 async def test_the_exact_prompt_and_grammar_are_shown(tab: Tab) -> None:
     await tab.click(".chip.large >> nth=0")
     await tab.see(f"{ANSWER}[aria-busy=false]")

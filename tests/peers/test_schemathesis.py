@@ -53,6 +53,7 @@ async def run(folder: Path, *line: str) -> tuple[int, str]:
     return process.returncode, said.decode(errors="replace")
 
 
+@pytest.mark.demand("openai.schemathesis_our_openapi_document")
 async def test_every_route_keeps_to_the_document(schemathesis: str, tmp_path: Path) -> None:
     config = f"--config-file={HERE / 'schemathesis' / 'schemathesis.toml'}"
     async with Server(model=f"scripted:{HERE / 'script.json'}") as server:
@@ -72,6 +73,7 @@ async def test_every_route_keeps_to_the_document(schemathesis: str, tmp_path: Pa
     assert int(made[1]) > 500, said[-1000:]
 
 
+@pytest.mark.demand("openai.schemathesis_our_openapi_document")
 async def test_a_server_error_is_seen(schemathesis: str, tmp_path: Path) -> None:
     """Without our word that 503 is meant there, it is reported."""
     async with Server(model=f"scripted:{HERE / 'script.json'}") as server:

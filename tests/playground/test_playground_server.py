@@ -75,6 +75,7 @@ async def test_a_browser_gets_the_page_and_a_program_gets_words() -> None:
         assert b"OPENAI_BASE_URL" in body
 
 
+@pytest.mark.demand("playground.strict_content_security_policy")
 async def test_every_file_is_served_under_a_policy_that_lets_nothing_in() -> None:
     async with house(Runtime(model=Lines())) as server:
         for path in [*PAGE.iterdir(), PAGE / "index.html"]:
@@ -108,6 +109,7 @@ async def test_no_other_file_is_reached(name: str) -> None:
         assert b"import" not in body
 
 
+@pytest.mark.demand("playground.ranges_content_types_cannot")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -125,6 +127,11 @@ async def test_ranges_and_odd_types_cost_nothing(headers: dict[str, str]) -> Non
         assert time.process_time() - began < 0.5
 
 
+@pytest.mark.demand(
+    "playground.strict_content_security_policy",
+    "playground.readable_es_modules_without",
+    "playground.first_load_most_300",
+)
 def test_the_page_is_small_and_has_nothing_inline_and_no_host() -> None:
     packed = sum(len(gzip.compress(path.read_bytes())) for path in PAGE.iterdir())
     assert packed < LIMIT, f"{packed} bytes"
@@ -140,6 +147,7 @@ def test_the_page_is_small_and_has_nothing_inline_and_no_host() -> None:
     assert not re.search(r"<script(?![^>]*src)|style=|\son\w+=", html)
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first")
 def test_both_languages_say_the_same() -> None:
     seen = 0
     for path in PAGE.glob("*.js"):
@@ -153,6 +161,7 @@ def test_both_languages_say_the_same() -> None:
     assert seen > 100
 
 
+@pytest.mark.demand("playground.opens_three_example_chips")
 async def test_a_newcomer_finds_three_examples() -> None:
     async with house(demo()) as server:
         found = await told(server.url, "/playground/about")
@@ -173,6 +182,7 @@ async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:
     assert (found["tiny"], found["examples"]) == (False, [])
 
 
+@pytest.mark.demand("playground.flows_list_per_plugin")
 async def test_flows_and_plugins_are_told_of() -> None:
     async with house(demo()) as server:
         [plugin] = await told(server.url, "/playground/flows")
@@ -225,6 +235,7 @@ async def attempt(client: Client, **body: Any) -> Any:
     return await client.json()
 
 
+@pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_whatever_a_tool_does_is_a_result(broken: Runtime) -> None:
     async with house(broken) as server, Client(server.url) as client:
         answer = await attempt(client, tool="odd_fail")
@@ -235,6 +246,7 @@ async def test_whatever_a_tool_does_is_a_result(broken: Runtime) -> None:
         assert "invalid_arguments" in answer["result"]
 
 
+@pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_a_call_that_needs_a_yes_is_asked_about_and_answered_once(broken: Runtime) -> None:
     async with house(broken) as server, Client(server.url) as client:
         [ask] = (await attempt(client, tool="odd_clear", arguments={"year": 2020}))["asks"]
@@ -248,6 +260,7 @@ async def test_a_call_that_needs_a_yes_is_asked_about_and_answered_once(broken: 
         assert "answered before" in again["result"]
 
 
+@pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_line_for_a_shell_asks_who_was_asked() -> None:
     async with house(demo()) as server, Client(server.url) as client:
         body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "Draw"}]}
@@ -260,6 +273,7 @@ async def test_a_line_for_a_shell_asks_who_was_asked() -> None:
     assert all("best month" in doors[name]["bytes"] for name in ("openai", "agui", "openbb", "copilotkit"))
 
 
+@pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_line_for_a_shell_names_the_key_and_does_not_tell_it() -> None:
     async with house(Runtime(model=Lines(says("Hi."))), authenticate=KEYED) as server:
         key = {"authorization": "Bearer sesame-7"}
@@ -274,6 +288,7 @@ async def test_a_line_for_a_shell_names_the_key_and_does_not_tell_it() -> None:
         assert b"sesame" not in found
 
 
+@pytest.mark.demand("playground.wheel_release_need_npm")
 async def test_without_what_others_made_the_page_is_served_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -290,6 +305,7 @@ async def test_without_what_others_made_the_page_is_served_and_says_so(
         assert (charts["state"], charts["fix"]) == ("skipped", "make assets")
 
 
+@pytest.mark.demand("playground.empty_loading_error_states")
 async def test_what_it_shows_needs_the_key_and_its_files_do_not() -> None:
     async with house(demo(), authenticate=KEYED) as server:
         for path in ("about", "flows", "plugins", "setup", "prompts/r", "wire/t"):
@@ -302,6 +318,7 @@ async def test_what_it_shows_needs_the_key_and_its_files_do_not() -> None:
         assert (await get(server.url, "/playground/about", key))[0] == 200
 
 
+@pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_run_is_written_as_each_door_writes_it() -> None:
     async with house(Runtime(model=Lines(says("Good day.")))) as server, Client(server.url) as client:
         body = {

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ def test_plain_names_are_left_as_they_are() -> None:
     assert named("Compatibility-AI-Infra", "get_x") == "Compatibility-AI-Infra_get_x"
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 def test_names_that_cannot_be_written_so_have_a_stable_hash() -> None:
     # Not to change: models, pins and flows know tools by these.
     assert named("主机资产", "list") == "p2b21a8_list"
@@ -22,6 +24,7 @@ def test_names_that_cannot_be_written_so_have_a_stable_hash() -> None:
     assert named("Zoë", "list").startswith("Zoe_")
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 def test_long_names_and_names_that_are_taken() -> None:
     long = named("p" * 40, "o" * 40)
     assert len(long) == 64
@@ -31,6 +34,7 @@ def test_long_names_and_names_that_are_taken() -> None:
     assert named("a", "b_c", {first}) not in (first, named("a_b", "c", {first}))
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_name_becomes_one_that_is_allowed(plugin: str, tool: str) -> None:
     name = named(plugin, tool)

@@ -41,6 +41,7 @@ def loading(thread: str) -> dict[str, Any]:
     return {"query": STATE, "variables": {"data": {"agentName": "default", "threadId": thread}}}
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("odd", ODD)
 async def test_an_id_is_only_an_id(stage: Stage, odd: str) -> None:
     """What others have said is neither read nor changed by it."""
@@ -61,6 +62,7 @@ async def test_an_id_is_only_an_id(stage: Stage, odd: str) -> None:
     assert json.loads(answer)["data"]["loadAgentState"]["threadExists"] is True
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("target", [RUN, CONNECT, "/copilotkit"])
 async def test_an_id_of_a_megabyte_is_refused(stage: Stage, target: str) -> None:
     long = "x" * 1_000_000
@@ -73,6 +75,7 @@ async def test_an_id_of_a_megabyte_is_refused(stage: Stage, target: str) -> None
     assert head.status in (404, 431)
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_hostile_text_stays_text_in_a_thread_and_in_parts(stage: Stage) -> None:
     stage.upstream.reply = say(HOSTILE)
     _, first = await posted(stage, RUN, given("hello", thread="hostile"))
@@ -101,6 +104,7 @@ def ended(events: list[Any]) -> list[str]:
     return [event["type"] for event in events if event["type"].startswith("RUN_")]
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_a_strangers_thread_is_as_good_as_none(stage: Stage) -> None:
     await posted(stage, RUN, given("fault-ok", thread="hers"))
     await posted(stage, "/copilotkit", body(data(text("fault-ok"), threadId="hers-too")))
@@ -124,6 +128,7 @@ async def about(stage: Stage, target: str, value: Any, thread: str) -> tuple[int
     return await posted(stage, target.replace("{}", thread), json.loads(written), BOB)
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize(
     "query",
     [

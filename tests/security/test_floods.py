@@ -43,6 +43,7 @@ HEADS = {
 }
 
 
+@pytest.mark.demand("engine.security_rows_18_31")
 @pytest.mark.parametrize("name", HEADS)
 async def test_a_bad_head_is_refused(stage: Stage, name: str) -> None:
     lines = stage.server.stderr.count("\n")
@@ -57,6 +58,7 @@ async def test_a_bad_head_is_refused(stage: Stage, name: str) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.security_rows_18_31")
 async def test_ten_thousand_bad_heads_are_few_lines(stage: Stage) -> None:
     lines = stage.server.stderr.count("\n")
     for _ in range(50):
@@ -108,6 +110,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize(
     "bomb", [pytest.param(name, marks=[pytest.mark.long] * (name == "objects")) for name in BOMBS]
 )
@@ -123,6 +126,7 @@ async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.security_rows_18_31")
 @pytest.mark.parametrize("path", POSTS[:3])
 async def test_a_bomb_as_the_body_is_a_4xx(stage: Stage, path: str) -> None:
     for bomb, value in BOMBS.items():

@@ -73,6 +73,7 @@ def headers(**more: str) -> dict[str, str]:
     return {**KEY, "Content-Type": "application/json", **more}
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_row_13_foreign")
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
 async def test_a_foreign_host_is_refused_before_the_body(stage: Stage, host: str) -> None:
     for path in POSTS:
@@ -101,6 +102,7 @@ async def test_our_hosts_are_served(stage: Stage, host: str) -> None:
     assert (await stage.ask("POST", POSTS[0], headers(), CHAT, host))[0].status == 200
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes", "engine.security_row_13_foreign")
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
 async def test_a_foreign_origin_is_refused_before_the_body(stage: Stage, origin: str) -> None:
     for path in POSTS:
@@ -148,6 +150,7 @@ async def test_a_preflight_repeats_no_header_that_is_none(stage: Stage) -> None:
     assert head.headers["access-control-allow-headers"] == ""
 
 
+@pytest.mark.demand("engine.security_row_13_foreign")
 @pytest.mark.parametrize(
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonx"],

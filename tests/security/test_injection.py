@@ -50,6 +50,7 @@ def kind(payload: str) -> str:
     return f"{sorted(choice['delta'])} {choice['finish_reason']}"
 
 
+@pytest.mark.demand("engine.security_row_17_nothing")
 async def test_hostile_text_stays_text(stage: Stage) -> None:
     stage.upstream.reply = say(HOSTILE)
     plain = say(["x"] * len(HOSTILE))
@@ -64,6 +65,7 @@ async def test_hostile_text_stays_text(stage: Stage) -> None:
     await stage.works()
 
 
+@pytest.mark.demand("engine.security_row_17_nothing")
 @pytest.mark.parametrize("odd", HOSTILE)
 async def test_hostile_names_and_arguments_of_calls(stage: Stage, odd: str) -> None:
     stage.upstream.queue(tool(f"add{odd}", json.dumps({"a": odd}), id=f"up{odd}"))
@@ -84,6 +86,7 @@ async def test_hostile_names_and_arguments_of_calls(stage: Stage, odd: str) -> N
     await stage.works()
 
 
+@pytest.mark.demand("engine.security_row_17_nothing")
 @pytest.mark.parametrize("odd", HOSTILE)
 async def test_hostile_ids_names_and_errors(stage: Stage, odd: str) -> None:
     said = {"id": odd, "role": "user", "content": f"hello {odd}", "name": odd}

@@ -74,6 +74,7 @@ def made(kind: type[RightseatError]) -> RightseatError:
     return kind("Ours.", allow="POST") if issubclass(kind, errors.MethodNotAllowed) else kind("Ours.")
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages")
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_no_error_tells_what_was_asked(face: Face, written: Written) -> None:
     heard: list[Incident] = []
@@ -97,6 +98,7 @@ async def test_no_error_tells_what_was_asked(face: Face, written: Written) -> No
     assert sum("the hook on_error failed" in line for line in written.lines) == 2 * len(scripts)
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages")
 async def test_neither_do_hooks_and_tools_that_fail(written: Written) -> None:
     @tool
     def fail(text: str) -> str:
@@ -112,6 +114,7 @@ async def test_neither_do_hooks_and_tools_that_fail(written: Written) -> None:
     assert seen(told) == []
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages")
 async def test_neither_does_a_request_that_a_hook_refuses(written: Written) -> None:
     async def before(asked: Asked) -> None:
         raise LookupError(repr(asked))
@@ -128,6 +131,7 @@ async def echoing(connection: Connection, request: Received) -> None:
     await write_json(connection, 400, error(f"cannot take {request.raw!r} {request.headers}", "bad"))
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages")
 @pytest.mark.parametrize("words", [False, True])
 async def test_neither_does_an_upstream_that_repeats_it(words: bool, written: Written) -> None:
     written.words = words

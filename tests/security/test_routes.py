@@ -124,11 +124,13 @@ async def problems(table: Table, ask: Ask) -> list[str]:
     return found
 
 
+@pytest.mark.demand("engine.security_rows_2_14")
 async def test_only_the_listed_routes_are_open() -> None:
     assert open_routes(table()) == OPEN
     assert {(route.method, route.path) for _, route, _ in table().routes if route.page} == BROWSED
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_rows_2_14")
 @pytest.mark.long
 async def test_every_route_every_carrier_over_the_socket(stage: Stage) -> None:
     async def ask(method: str, path: str, headers: Headers) -> int:
@@ -164,6 +166,7 @@ async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyP
     assert await problems(app.table, asking(app))
 
 
+@pytest.mark.demand("engine.security_rows_2_14")
 @pytest.mark.long
 async def test_a_route_added_without_auth_goes_red() -> None:
     def answer(request: Request, host: object) -> Reply:
@@ -182,6 +185,7 @@ async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
         assert head.status == 401
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_rows_2_14")
 @pytest.mark.parametrize(
     "host",
     [
@@ -221,6 +225,7 @@ async def test_odd_spellings_of_a_path_open_nothing(stage: Stage, target: str) -
     assert b'"data"' not in body
 
 
+@pytest.mark.demand("engine.security_rows_2_14")
 @pytest.mark.parametrize("value", [SQL, "a b", "../x", "%00", "a\tb", "x" * 129, "é"])
 async def test_ids_in_headers_are_names_or_refused(stage: Stage, value: str) -> None:
     asked = b'{"messages": [{"role": "user", "content": "hello"}]}'
@@ -271,6 +276,7 @@ def sql_by_hand(source: str) -> list[int]:
     return found
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_stores_put_no_sql_together() -> None:
     stores = Path(__file__).parents[2] / "src/rightseat/stores"
     files = list(stores.rglob("*.py"))

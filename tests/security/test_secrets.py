@@ -56,6 +56,7 @@ def seen(stage: Stage, said: list[bytes]) -> list[str]:
     return [f"{canary} in {place}" for canary in CANARIES for place, text in places.items() if canary in text]
 
 
+@pytest.mark.demand("engine.security_row_28_secret", "models.secrets_prompts_never_messages")
 async def test_no_canary_is_seen_anywhere(stage: Stage) -> None:
     said: list[bytes] = []
     for fault in WORDS:

@@ -38,6 +38,7 @@ main()
 HERE = re.compile(r"\('(127\.\d+\.\d+\.\d+|::1)', \d+.*|'(127\.0\.0\.1|localhost|::1)'|b'127\.0\.0\.1'")
 
 
+@pytest.mark.demand("engine.security_row_30_hash")
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_every_requirement_is_pinned_with_hashes(lock: Path) -> None:
     text = lock.read_text().replace("\\\n", " ")
@@ -53,6 +54,7 @@ def test_there_are_locks() -> None:
     assert {"run.txt", "dev.txt"} <= {lock.name for lock in LOCKS}
 
 
+@pytest.mark.demand("engine.security_row_30_hash")
 @pytest.mark.long
 def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
@@ -84,11 +86,13 @@ def outside(seen: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, what) for name, what in seen if not HERE.fullmatch(what)]
 
 
+@pytest.mark.demand("engine.scripted_loopback_model_connection")
 async def test_a_scripted_model_calls_nobody(tmp_path: Path) -> None:
     seen = await watched(tmp_path, "--model", "scripted:demo")
     assert outside(seen) == []
 
 
+@pytest.mark.demand("engine.scripted_loopback_model_connection")
 @pytest.mark.long
 async def test_a_loopback_model_calls_only_loopback(tmp_path: Path) -> None:
     async with Upstream() as upstream:

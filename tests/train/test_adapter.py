@@ -16,6 +16,7 @@ def chosen() -> list[Item]:
     return list(items("final"))[::EVERY][:20]
 
 
+@pytest.mark.demand("adapter.test_model_asks_20")
 @pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(900)
@@ -30,6 +31,7 @@ async def test_a_slice_of_the_held_out_questions() -> None:
     assert right >= FLOOR, [(one.item.question, one.calls, one.text) for one in seen if not one.right]
 
 
+@pytest.mark.demand("adapter.test_model_asks_20")
 def test_the_slice_has_all_skills_and_both_languages() -> None:
     slice_ = chosen()
     assert len(slice_) == 20
@@ -37,6 +39,7 @@ def test_the_slice_has_all_skills_and_both_languages() -> None:
     assert {item.zh for item in slice_} == {True, False}
 
 
+@pytest.mark.demand("adapter.test_model_asks_20", "adapter.evaluator_prints_base_base")
 @pytest.mark.parametrize(
     ("wanted", "calls", "text", "right"),
     [

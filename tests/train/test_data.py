@@ -25,6 +25,7 @@ def examples() -> list[Example]:
     return list(Mix(7).examples(600))
 
 
+@pytest.mark.demand("adapter.training_data_rendered_runtime")
 @pytest.mark.long
 @pytest.mark.io
 async def test_prompts_are_what_the_runtime_sends() -> None:
@@ -37,6 +38,7 @@ async def test_prompts_are_what_the_runtime_sends() -> None:
         assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
 
 
+@pytest.mark.demand("adapter.training_data_rendered_runtime")
 @pytest.mark.long
 @pytest.mark.io
 async def test_answers_are_read_back_as_the_calls_they_are() -> None:
@@ -50,6 +52,7 @@ async def test_answers_are_read_back_as_the_calls_they_are() -> None:
         assert names == [made.name for made in example.calls]
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_every_call_satisfies_its_schema(examples: list[Example]) -> None:
     for example in examples:
         schemas = {tool.name: tool.parameters for tool in example.tools}
@@ -57,6 +60,7 @@ def test_every_call_satisfies_its_schema(examples: list[Example]) -> None:
             assert checker(schemas[made.name]).problem(json.loads(made.arguments)) is None
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_every_skill_is_there_in_both_languages(examples: list[Example]) -> None:
     skills = {(example.skill, example.zh) for example in examples}
     assert {
@@ -66,10 +70,12 @@ def test_every_skill_is_there_in_both_languages(examples: list[Example]) -> None
     } <= skills
 
 
+@pytest.mark.demand("adapter.seeds_fixed")
 def test_a_seed_gives_the_same_data() -> None:
     assert list(Mix(3).examples(40)) == list(Mix(3).examples(40))
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_values_that_nobody_wrote_are_refused() -> None:
     tool = ToolSpec(
         "find", "", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -80,6 +86,7 @@ def test_values_that_nobody_wrote_are_refused() -> None:
     assert fault(bad)
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_results_come_after_the_call_that_led_to_them() -> None:
     made = call("get_time", {})
     messages = exchange("What time is it?", [made], ["12:00"])
@@ -87,6 +94,7 @@ def test_results_come_after_the_call_that_led_to_them() -> None:
     assert messages[2].call_id == made.id
 
 
+@pytest.mark.demand("adapter.least_300_held_questions")
 @pytest.mark.parametrize("part", ["dev", "final"])
 def test_held_out_questions_are_sound(part: str) -> None:
     every = list(questions.items(part))
@@ -99,16 +107,19 @@ def test_held_out_questions_are_sound(part: str) -> None:
             assert checker(schemas[name]).problem(arguments) is None, item.question
 
 
+@pytest.mark.demand("adapter.least_300_held_questions")
 @pytest.mark.long
 def test_final_questions_share_nothing_with_the_training_data() -> None:
     assert list(leakage.shared(1500)) == []
 
 
+@pytest.mark.demand("adapter.least_300_held_questions")
 def test_final_questions_share_no_set_with_those_that_were_read() -> None:
     dev, final = ({item.set for item in questions.items(part)} for part in ("dev", "final"))
     assert not dev & final
 
 
+@pytest.mark.demand("adapter.least_300_held_questions")
 def test_what_is_shared_is_found() -> None:
     """A question of the training data is no held-out question."""
     tool = ToolSpec("get_time", "", {"type": "object", "properties": {}})
@@ -117,6 +128,7 @@ def test_what_is_shared_is_found() -> None:
     assert len(found) == 3
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_what_is_lacking_is_asked_for() -> None:
     mix = Mix(5)
     asks = {slot.asked for slot in mix.slotted.slots.values()}
@@ -130,6 +142,7 @@ def test_an_argument_is_named_as_people_do() -> None:
     assert [label(key) for key in keys] == ["temperature", "birth date", "id", "unit"]
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_what_is_asked_for_stands_in_any_column() -> None:
     """Else the place would tell the value, and the key would not be learnt."""
     mix = Mix(6)
@@ -143,6 +156,7 @@ def test_what_is_asked_for_stands_in_any_column() -> None:
     assert len(places) > 1
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_rivals_are_of_one_kind_and_one_is_told() -> None:
     mix = Mix(6)
     for zh in (True, False):
@@ -153,6 +167,7 @@ def test_rivals_are_of_one_kind_and_one_is_told() -> None:
             assert asked.subject in asked.question
 
 
+@pytest.mark.demand("adapter.all_four_skills_data")
 def test_chinese_names_can_be_of_any_characters() -> None:
     draw = Draw(3)
     listed = set("".join(word for words in draw.words.values() for word in words))

@@ -62,6 +62,7 @@ async def curl(url: str, body: bytes) -> tuple[int, Json]:
     return int(status), answer
 
 
+@pytest.mark.demand("llamacpp.seed_three_curls_verbatim", "llamacpp.invalid_schema_unsupported_keyword")
 async def test_the_seeds_curls_and_what_is_wrong_with_others() -> None:
     require(CURL)
     async with server() as running:

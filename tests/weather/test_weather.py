@@ -10,6 +10,7 @@ from tests.weather.asking import PYTHON, Seen, client, server, valid
 from tests.weather.cases import CURRENT, FORECAST, QUESTIONS, SEED, asked
 
 
+@pytest.mark.demand("llamacpp.real_model_official_openai", "llamacpp.seed_three_curls_verbatim")
 @pytest.mark.peers
 @pytest.mark.model
 @pytest.mark.timeout(900)
@@ -41,6 +42,7 @@ async def test_calls_are_valid_and_words_are_words(driven: Callable[[str, str], 
         assert not seen.calls
 
 
+@pytest.mark.demand("llamacpp.real_model_official_openai", "llamacpp.right_tool_rate_baseline")
 @pytest.mark.parametrize(
     ("calls", "finish", "broken"),
     [
@@ -57,6 +59,7 @@ def test_what_is_broken_is_seen(calls: tuple[tuple[str, str], ...], finish: str,
     assert seen.called == (finish == "tool_calls" and not broken)
 
 
+@pytest.mark.demand("llamacpp.right_tool_rate_baseline")
 def test_what_is_right_is_seen() -> None:
     question = QUESTIONS[11]
     arguments = {"location": "Madrid, Spain", "format": "celsius", "num_days": 5}

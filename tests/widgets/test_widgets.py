@@ -6,6 +6,7 @@ from tests.widgets.asking import Seen, ask, ask_over, server
 from tests.widgets.dashboard import ADDED, QUESTIONS
 
 
+@pytest.mark.demand("openbb.embedded_model_question_real")
 @pytest.mark.parametrize(
     ("text", "number", "alone"),
     [
@@ -22,6 +23,7 @@ def test_what_counts_as_the_number(text: str, number: bool, alone: bool) -> None
     assert Seen((), 0, "364,980 million").alone(QUESTIONS[3])
 
 
+@pytest.mark.demand("openbb.embedded_model_question_real")
 @pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(900)
@@ -36,6 +38,7 @@ async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
     print(f"the number is in the answer: {seen.numbered(asked)}: {seen.text!r}")
 
 
+@pytest.mark.demand("openbb.explicit_context_goes_model")
 @pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(900)

@@ -39,6 +39,7 @@ async def asked(desk: AguiDesk, **options: Any) -> AsyncIterator[Runtime]:
         yield runtime
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 async def test_what_it_is_sent() -> None:
     desk = AguiDesk()
     async with asked(desk) as runtime:
@@ -86,6 +87,7 @@ async def test_results_go_back_under_the_peers_own_names() -> None:
     assert result["id"] == f"r-{run}"
 
 
+@pytest.mark.demand("agents.ids_never_reach_another")
 async def test_owners_never_meet() -> None:
     desk = AguiDesk()
     async with asked(desk) as runtime:
@@ -138,6 +140,7 @@ async def test_an_answer_that_failed_can_be_given_again() -> None:
         assert "yes" in (await talk.answer(question, "yes")).text
 
 
+@pytest.mark.demand("agents.agent_takes_headers_env")
 async def test_headers_of_the_configuration_win() -> None:
     desk = AguiDesk()
     hook = "tests.agents.agui.test_agui_agent:signed"
@@ -152,6 +155,7 @@ def signed(request: Any) -> dict[str, str]:
     return {"X-Owner": request.owner.name if request.owner else "nobody"}
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 async def test_a_peer_before_1_0_that_refuses_what_it_does_not_know() -> None:
     desk = AguiDesk(older=True, strict=True)
     async with asked(desk) as runtime:
@@ -181,6 +185,7 @@ async def broken(connection: Connection, request: Received) -> None:
     await write_json(connection, 500, {"error": "secret words"})
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("instead", "code"),
     [
@@ -205,6 +210,7 @@ async def test_a_peer_that_does_not_answer(instead: Reply, code: str) -> None:
         assert "You said say more." in (await talk.say("say more")).text
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("fault", "code"),
     [

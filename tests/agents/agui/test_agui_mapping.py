@@ -96,6 +96,7 @@ def test_what_is_left_open_is_closed() -> None:
     assert found[-5:] == [TextEnd("m"), CallEnd("c"), CallResult("c", ""), StepEnd("s"), RunFinished("stop")]
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 def test_chunks_are_expanded() -> None:
     found = mapped(
         ev("TEXT_MESSAGE_CHUNK", messageId="a", role="assistant", delta="One"),
@@ -192,6 +193,7 @@ def test_state_is_predicted_by_the_arguments_of_a_call() -> None:
     assert patches[0]["path"] == "/doc~11"
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 def test_a_snapshot_says_only_what_was_not_streamed() -> None:
     listed = [
         {"id": "old", "role": "assistant", "content": "long ago"},
@@ -224,6 +226,7 @@ def test_a_snapshot_brings_results() -> None:
     assert CallResult("c", "ok") in found
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_manual_emits_that_come_as_custom_events_only() -> None:
     found = mapped(
         ev("CUSTOM", name="copilotkit_manually_emit_message", value={"message": "Hi", "message_id": "m"}),
@@ -257,6 +260,7 @@ def test_reasoning_of_both_eras() -> None:
     assert [type(event) for event in mapped(*old)] == [type(event) for event in expected]
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 def test_steps_subagents_activities_and_the_unknown() -> None:
     found = mapped(
         ev("STEP_STARTED", stepName="plan"),
@@ -292,6 +296,7 @@ APPROVE = {"type": "object", "properties": {"approved": {"type": "boolean"}}, "r
 FORM = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http")
 @pytest.mark.parametrize(
     ("told", "kind", "words"),
     [
@@ -319,6 +324,7 @@ def test_a_call_that_waits_for_an_approval_has_no_result() -> None:
     assert not [event for event in found if isinstance(event, CallResult)]
 
 
+@pytest.mark.demand("agents.agui_ag_ui_http", "copilotkit.peer_bugs_listed_notes")
 @pytest.mark.parametrize(
     ("value", "words"),
     [('{"question": "Well?", "n": 1}', "Well?"), ("Well?", "Well?"), ({"n": 1}, '{"n":1}')],

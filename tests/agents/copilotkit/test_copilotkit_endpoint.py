@@ -55,6 +55,7 @@ async def looked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[Endpoi
 # What it has.
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_what_it_has() -> None:
     async with RemoteEndpoint() as remote, looked(remote) as source:
         ((name, agent),) = source.agents.items()
@@ -77,6 +78,7 @@ async def test_only_those_that_are_wanted() -> None:
             assert set(source.agents) == {"other"}
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_it_is_asked_again_what_it_has() -> None:
     async with RemoteEndpoint() as remote, looked(remote, refresh=0.05) as source:
         kept = source.agents["desk"]
@@ -99,6 +101,7 @@ async def denied(connection: Connection, request: Received) -> None:
     await write_json(connection, 401, {"detail": "secret words"})
 
 
+@pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 @pytest.mark.parametrize(
     ("instead", "why"),
     [
@@ -127,6 +130,7 @@ async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instea
             assert source.agents["desk"].down == ""
 
 
+@pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_who_asks_has_it_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookout, "SOON", 60)
     async with RemoteEndpoint() as remote:
@@ -161,6 +165,7 @@ async def acted(source: Endpoint, city: str) -> Result:
     return result
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_an_action_runs_there() -> None:
     async with RemoteEndpoint() as remote, looked(remote) as source:
         result = await acted(source, "Oslo")
@@ -202,6 +207,7 @@ def test_parameters_as_a_schema() -> None:
 # Its agents.
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_what_an_agent_is_sent() -> None:
     remote = RemoteEndpoint()
     async with asked(remote) as runtime:
@@ -219,6 +225,7 @@ async def test_what_an_agent_is_sent() -> None:
     assert second["messages"][2]["actionName"] == "add"
 
 
+@pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_state_and_messages_are_recalled() -> None:
     remote = RemoteEndpoint()
     async with asked(remote) as runtime:
@@ -233,6 +240,7 @@ async def test_state_and_messages_are_recalled() -> None:
         assert await agent.recall(Owner("bob"), "t-1") is None
 
 
+@pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 @pytest.mark.parametrize("kind", ["langgraph", "crewai"])
 async def test_an_answer_is_a_text(kind: str) -> None:
     remote = RemoteEndpoint(kind)
@@ -246,6 +254,7 @@ async def test_an_answer_is_a_text(kind: str) -> None:
     assert remote.bodies[-1]["nodeName"] is None, "it goes to where it was asked"
 
 
+@pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_an_agent_that_stopped_at_a_breakpoint_goes_on_behind_it() -> None:
     remote = RemoteEndpoint()
 
@@ -287,6 +296,7 @@ async def test_a_question_by_a_call_to_the_page() -> None:
         assert "painted" in (await talk.give({"c9": "painted"})).text
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("instead", "code"),
     [
@@ -312,6 +322,11 @@ async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> No
         assert "You said say more." in (await talk.say("say more")).text
 
 
+@pytest.mark.demand(
+    "agents.copilotkit_langgraph_crewai_dialects",
+    "agents.faults_agent_dies_mid",
+    "copilotkit.peer_bugs_listed_notes",
+)
 @pytest.mark.parametrize("kind", ["langgraph", "crewai"])
 @pytest.mark.parametrize(
     ("fault", "code"),
@@ -344,6 +359,7 @@ def busy(remote: RemoteEndpoint) -> Reply:
     return reply
 
 
+@pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects", "copilotkit.peer_bugs_listed_notes")
 async def test_what_was_not_taken_is_sent_again() -> None:
     remote = RemoteEndpoint()
     remote.instead = busy(remote)

@@ -50,6 +50,7 @@ async def looked(**options: Any) -> AsyncIterator[CrewSource]:
         await source.close()
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_a_flow_has_steps_and_state() -> None:
     async with asked() as runtime:
         seen = await Talk(runtime).say("say hello")
@@ -58,6 +59,7 @@ async def test_a_flow_has_steps_and_state() -> None:
         assert seen.text == "You said say hello.", "what was streamed is not said again as the result"
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_a_crew_is_copied_for_each_question() -> None:
     async with asked(crew="desk_crew:team") as runtime:
         talk = Talk(runtime)
@@ -68,6 +70,7 @@ async def test_a_crew_is_copied_for_each_question() -> None:
             assert seen.end == RunFinished("stop", Usage(4, 3))
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_it_knows_only_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_OURS", "secret")
     async with asked(env={"DESK_KEY": "given"}) as runtime:
@@ -83,6 +86,7 @@ async def test_paths_are_from_where_the_server_runs() -> None:
         assert "hello" in (await Talk(runtime).say("say hello")).text
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_it_is_started_again_when_it_dies() -> None:
     async with asked() as runtime:
         talk = Talk(runtime)
@@ -91,6 +95,7 @@ async def test_it_is_started_again_when_it_dies() -> None:
         assert "You said say hello." in seen.text
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_it_dies_with_us() -> None:
     async with looked() as source:
         process = source._process._process
@@ -128,6 +133,7 @@ async def test_who_leaves_stops_the_crew() -> None:
                 pass
 
 
+@pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_nobody_else_can_ask_it() -> None:
     async with looked() as source:
         reach = await source._process.reach()

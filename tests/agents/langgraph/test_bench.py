@@ -27,6 +27,7 @@ async def url() -> AsyncIterator[str]:
     await server.wait_closed()
 
 
+@pytest.mark.demand("agents.bench_cpu_per_forwarded")
 @pytest.mark.parametrize("rate", [0, 2000])
 async def test_the_recorded_run_is_heard_word_by_word(url: str, rate: int) -> None:
     source = langgraph("desk", {"url": url})
@@ -44,6 +45,7 @@ async def test_the_recorded_run_is_heard_word_by_word(url: str, rate: int) -> No
     await source.close()
 
 
+@pytest.mark.demand("agents.bench_cpu_per_forwarded")
 def test_ours_is_compared_with_copilotkits_runtime() -> None:
     assert "agents" in all_scenarios()
     peers = all_peers()

@@ -35,6 +35,7 @@ def states(answer: Answer) -> list[tuple[str, bool, bool, Any]]:
     return [(m["nodeName"], m["active"], m["running"], json.loads(m["state"])) for m in found]
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state", "agents.agent_behind_door_graphql")
 @both_ways
 async def test_the_state_at_each_step(document: str) -> None:
     async with page() as (url, _):
@@ -53,6 +54,7 @@ async def test_the_state_at_each_step(document: str) -> None:
     assert answer.text == "You said say hi."
 
 
+@pytest.mark.demand("agents.agent_behind_door_graphql")
 @both_ways
 async def test_a_question_in_the_agents_own_shape(document: str) -> None:
     async with page() as (url, platform):
@@ -79,6 +81,7 @@ async def test_a_question_that_is_a_bare_text(document: str, monkeypatch: pytest
         assert second.text == "You answered yes."
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state")
 async def test_the_page_goes_on_from_a_node() -> None:
     async with page() as (url, platform):
         await ask(url, body(data(text("say hi"), agentSession=SESSION)))
@@ -91,6 +94,7 @@ async def test_the_page_goes_on_from_a_node() -> None:
         assert platform.bodies[-1]["input"] is None
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state", "agents.availableagents_lists_agent_down")
 async def test_its_past_is_loaded_and_it_is_listed() -> None:
     async with page(("desk", "other")) as (url, _):
         await ask(url, body(data(text("say hi"), agentSession=SESSION)))

@@ -56,12 +56,14 @@ def custom(name: str, data: Any) -> Said:
     return happening("on_custom_event", name, data, node="desk", run="r-node")
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
 def test_words_and_the_last_empty_chunk() -> None:
     events = mapped(chunk("m1", "Hel"), chunk("m1", "lo"), chunk("lc_run--other", ""), ended())
     assert events[:-1] == [TextStart("m1"), TextDelta("m1", "Hel"), TextDelta("m1", "lo"), TextEnd("m1")]
     assert events[-1] == RunFinished("stop")
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @pytest.mark.parametrize("reason", ["length", "end_turn", None])
 def test_a_text_ends_with_its_model_whatever_the_vendor_calls_it(reason: str | None) -> None:
     """CopilotKit's runtime waits for the word `stop`, which is one vendor's."""
@@ -89,6 +91,7 @@ def test_blocks_and_thoughts() -> None:
     ]
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
 def test_calls_side_by_side_are_kept_apart() -> None:
     events = mapped(
         chunk("m", "Both."),
@@ -121,6 +124,7 @@ def test_calls_side_by_side_are_kept_apart() -> None:
     assert events[-1] == RunFinished("calls", pending=("c2",))
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls")
 def test_models_side_by_side_are_kept_apart() -> None:
     events = mapped(
         chunk("a", "A", run="1"),
@@ -166,6 +170,7 @@ def test_what_a_node_says_without_a_model() -> None:
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hello", "From a node."]
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 @pytest.mark.parametrize(
     ("emit", "shown"),
     [(True, ["f", "g"]), (False, []), ("f", ["f"]), (["g"], ["g"]), ([], [])],
@@ -184,6 +189,7 @@ def test_a_model_that_is_not_to_be_heard() -> None:
     assert events == [RunFinished("stop")]
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_steps_and_state() -> None:
     events = mapped(
         ("values", {"messages": [], "x": 1, "copilotkit": {}, "tools": [], "inner": 7}),
@@ -206,6 +212,7 @@ def test_steps_and_state() -> None:
     ]
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_nodes_side_by_side() -> None:
     events = mapped(enter("a", 1), enter("b", 2), leave("b", 2), leave("a", 1), ("values", {"x": 1}))
     assert events[:2] == [StepStart("a"), StepStart("b")]
@@ -220,6 +227,7 @@ def test_graphs_inside(nested: bool) -> None:
     assert (StepStart("inner") in events) is nested
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_state_before_it_is_there() -> None:
     states = [{"state_key": "doc/s", "tool": "write", "tool_argument": "text"}]
     more: dict[str, Any] = {"copilotkit:emit-intermediate-state": states, "copilotkit:emit-tool-calls": False}
@@ -235,6 +243,7 @@ def test_state_before_it_is_there() -> None:
     ]
 
 
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_what_copilotkit_sends_by_hand() -> None:
     events = mapped(
         ("values", {"x": 1}),
@@ -266,6 +275,7 @@ def asked(value: Any, **more: Any) -> Said:
     return "updates", {"__interrupt__": [{"value": value, "id": "i1", **more}]}
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions() -> None:
     *_, question, end = mapped(
         asked("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]})
@@ -284,6 +294,7 @@ def test_questions() -> None:
     assert (question.kind, question.message, question.schema) == ("form", '{"n":1}', schema)
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions_of_copilotkits_helper() -> None:
     said = {
         "__copilotkit_interrupt_value__": "Your name?",

@@ -27,6 +27,7 @@ def test_a_new_thread_gets_all() -> None:
     assert ids(fresh([U1, A1, U2], [], ())) == [("human", "u1"), ("ai", "a1"), ("human", "u2")]
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state")
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_a_pages_own_instructions_are_not_the_graphs(role: Any) -> None:
     """A client that has only text has no other way to say how it wants to be answered."""
@@ -103,6 +104,7 @@ def test_messages_as_langchain_has_them() -> None:
     ]
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state")
 def test_state_tools_and_context_go_where_graphs_look_for_them() -> None:
     turn = Turn(
         messages=(U1,), tools=(PAINT,), state={"x": 1, "tools": "no"}, context=(Context("page", "list"),)
@@ -139,6 +141,7 @@ def answered(at: Standing, *answers: Answer) -> Request:
     return request(Turn(messages=(U1,), answers=answers), at, Schema(), {})
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_answers() -> None:
     thread = "0" * 32
     assert answered(ONE, Answer(f"lg-{thread}-i1", payload={"ok": 1})).resume == {"ok": 1}
@@ -159,6 +162,7 @@ def test_an_answer_to_nothing(id: str) -> None:
         answered(Standing(), Answer(f"lg-{'0' * 32}-i1", text="yes"))
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_what_is_said_is_the_answer_to_an_open_question() -> None:
     turn = Turn(messages=(U1, A1, U2, A2, said("user", "yes", id="u3")))
     assert request(turn, ONE, Schema(), {}).resume == [{"type": "human", "content": "yes", "id": "u3"}]
@@ -166,6 +170,7 @@ def test_what_is_said_is_the_answer_to_an_open_question() -> None:
     assert request(edited, ONE, Schema(), {}).input is not None, "said anew, it is no answer"
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_going_on_from_a_node() -> None:
     stopped = standing({"values": {"messages": HELD}, "next": ["note"], "tasks": [{"interrupts": []}]})
     assert stopped.waiting == (Open("at-note"),)

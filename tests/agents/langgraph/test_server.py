@@ -41,6 +41,11 @@ async def hosting(platform: Platform, name: str = "desk", **options: Any) -> Asy
         await runtime.close()
 
 
+@pytest.mark.demand(
+    "agents.langgraph_langgraph_platform_langgraph",
+    "agents.agent_takes_headers_env",
+    "copilotkit.peer_bugs_listed_notes",
+)
 async def test_what_a_run_is_asked_for() -> None:
     options: dict[str, Any] = {
         "api_key": "key-1",
@@ -60,6 +65,7 @@ async def test_what_a_run_is_asked_for() -> None:
     assert run.headers["authorization"] == "Bearer ada"
 
 
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.ids_never_reach_another")
 async def test_threads_are_their_owners() -> None:
     async with Platform() as platform, hosting(platform) as runtime:
         await Talk(runtime, thread="../../assistants").say("say hi")
@@ -82,6 +88,7 @@ async def test_an_answer_finds_its_thread() -> None:
         assert "You answered yes." in other.text
 
 
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.agent_takes_headers_env")
 @pytest.mark.parametrize(
     ("names", "wanted", "found"),
     [
@@ -99,6 +106,7 @@ async def test_which_assistants_are_offered(
         assert "You said say hi." in (await Talk(runtime, name=found[0]).say("say hi")).text
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_an_assistant_that_is_not_there() -> None:
     async with Platform() as platform, hosting(platform, agents=["desk", "gone"]) as runtime:
         described = runtime.described("gone")
@@ -110,6 +118,7 @@ async def test_an_assistant_that_is_not_there() -> None:
         assert "You said say hi." in (await Talk(runtime, name="gone").say("say hi")).text
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookout, "SOON", 0.001)
     async with Platform() as platform:
@@ -126,6 +135,7 @@ async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> Non
             assert "You said say hi." in (await Talk(runtime).say("say hi")).text
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookout, "SOON", 0.001)
     async with Platform() as platform, hosting(platform) as runtime:
@@ -139,6 +149,7 @@ async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPa
         await until(lambda: not agent.down)
 
 
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_another_assistant_is_found_in_time() -> None:
     async with Platform(("one",)) as platform, hosting(platform, refresh=0.01) as runtime:
         assert list(runtime.responders) == ["one"]
@@ -146,6 +157,7 @@ async def test_another_assistant_is_found_in_time() -> None:
         await until(lambda: list(runtime.responders) == ["one", "two"])
 
 
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls")
 @pytest.mark.parametrize("after", [1, 3, 5, 12])
 async def test_a_cut_stream_is_joined_again(after: int) -> None:
     async with Platform() as platform, hosting(platform) as runtime:
@@ -157,6 +169,7 @@ async def test_a_cut_stream_is_joined_again(after: int) -> None:
         assert len(platform.bodies) == 1, "it is not run twice"
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 async def test_a_stream_that_is_cut_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Platform() as platform, hosting(platform) as runtime:
         platform.fault = cut(3)
@@ -197,6 +210,7 @@ async def redirect(connection: Connection, _request: Received) -> None:
     await write_json(connection, 307, {}, Location="http://127.0.0.1:1/")
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("reply", "code"),
     [
@@ -218,6 +232,7 @@ async def test_a_server_that_answers_something_else(reply: Reply, code: str) -> 
         assert "You said say again." in (await talk.say("say again")).text
 
 
+@pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("fault", "code"), [(garbled(4), "upstream_garbled"), (stall(4), "upstream_timeout")]
 )
@@ -237,6 +252,7 @@ async def test_many_at_once() -> None:
         assert [one.text for one in seen] == [f"You said say {number}." for number in range(20)]
 
 
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 async def test_going_on_from_a_node() -> None:
     async with Platform() as platform, hosting(platform) as runtime:
         talk = Talk(runtime)
@@ -254,6 +270,7 @@ async def test_an_answer_for_another_agent_is_none() -> None:
         assert seen.error.code == "already_answered"
 
 
+@pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
     async with Platform() as platform:
         model = Lines(calls(("ask_desk", '{"request": "ask for me"}')), says("It was approved."))

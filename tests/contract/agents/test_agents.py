@@ -26,6 +26,7 @@ async def runtime(member: str) -> AsyncIterator[Runtime]:
         yield found
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same")
 @can("say")
 async def test_text(runtime: Runtime) -> None:
     talk = Talk(runtime)
@@ -37,6 +38,7 @@ async def test_text(runtime: Runtime) -> None:
     assert "hello" not in seen.text, "what was said before is not said again"
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same")
 @can("add")
 async def test_a_tool_that_runs_there(runtime: Runtime) -> None:
     seen = await Talk(runtime).say("add")
@@ -48,6 +50,7 @@ async def test_a_tool_that_runs_there(runtime: Runtime) -> None:
     assert seen.reason == "stop"
 
 
+@pytest.mark.demand("agents.frontend_actions_reach_agent", "agents.agent_contract_suite_same")
 @can("paint")
 async def test_a_tool_of_the_client(runtime: Runtime) -> None:
     talk = Talk(runtime)
@@ -62,6 +65,7 @@ async def test_a_tool_of_the_client(runtime: Runtime) -> None:
     assert not seen.calls, "it is not called again"
 
 
+@pytest.mark.demand("agents.agent_state_loadagentstate_state", "agents.agent_contract_suite_same")
 @can("notes")
 async def test_state(runtime: Runtime) -> None:
     talk = Talk(runtime)
@@ -72,6 +76,7 @@ async def test_state(runtime: Runtime) -> None:
     assert len(seen.states[-1]["notes"]) == 2
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same")
 @can("ask")
 async def test_a_question_and_its_answer(runtime: Runtime) -> None:
     talk = Talk(runtime)
@@ -86,6 +91,7 @@ async def test_a_question_and_its_answer(runtime: Runtime) -> None:
     assert gone.error.code == "already_answered"
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same", "agents.faults_agent_dies_mid")
 @can("boom", "say")
 async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
     talk = Talk(runtime)

@@ -39,12 +39,14 @@ async def visit(agent: str, door: str) -> AsyncIterator[Callable[[], Visit]]:
         yield lambda: DOORS[door](url)
 
 
+@pytest.mark.demand("agents.agent_behind_door_graphql", "agents.faults_agent_dies_mid")
 @every_door
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_it_speaks_has_tools_and_fails(visit: Callable[[], Visit]) -> None:
     await speaks(visit())
 
 
+@pytest.mark.demand("agents.agent_behind_door_graphql")
 @pytest.mark.long
 async def test_a_crew_at_every_door() -> None:
     async with behind_doors("crewai") as url:
@@ -60,6 +62,7 @@ async def speaks(person: Visit) -> None:
     assert "secret words" not in seen.text
 
 
+@pytest.mark.demand("agents.frontend_actions_reach_agent", "agents.agent_behind_door_graphql")
 @every_door
 @can("paint")
 async def test_it_calls_the_client(visit: Callable[[], Visit]) -> None:
@@ -72,6 +75,7 @@ async def test_it_calls_the_client(visit: Callable[[], Visit]) -> None:
     assert not seen.calls
 
 
+@pytest.mark.demand("agents.agent_behind_door_graphql")
 @every_door
 @can("ask")
 async def test_it_asks_and_goes_on(visit: Callable[[], Visit]) -> None:

@@ -71,11 +71,13 @@ BAD: dict[str, list[Event]] = {
 }
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same")
 @pytest.mark.parametrize("name", GOOD)
 def test_good(name: str) -> None:
     assert verify(GOOD[name]) == GOOD[name]
 
 
+@pytest.mark.demand("agents.agent_contract_suite_same")
 @pytest.mark.parametrize("name", BAD)
 def test_bad(name: str) -> None:
     with pytest.raises(AssertionError):

@@ -52,6 +52,7 @@ async def asked(visit: Callable[[str], Visit], url: str) -> str:
         return (await client.body()).decode()
 
 
+@pytest.mark.demand("openbb.text_status_updates_server", "plugins.binary_answer_becomes_downloadable")
 async def test_a_file_is_led_to_by_a_link_that_needs_no_key(
     visit: Callable[[str], Visit], member: str
 ) -> None:

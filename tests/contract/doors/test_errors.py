@@ -53,6 +53,7 @@ def last(outcome: Outcome) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.demand("models.door_writes_error_client", "models.vendor_errors_map_same")
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 @pytest.mark.parametrize("what", FEW)
 async def test_before_anything_is_said(face: Face, what: str) -> None:
@@ -78,6 +79,7 @@ async def test_before_anything_is_said(face: Face, what: str) -> None:
         assert last(outcome)["delta"] == f"{SAID} ({kind.code})"
 
 
+@pytest.mark.demand("models.door_writes_error_client")
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 @pytest.mark.parametrize("what", FEW)
 async def test_in_the_middle_of_an_answer(face: Face, what: str) -> None:
@@ -99,6 +101,7 @@ async def test_in_the_middle_of_an_answer(face: Face, what: str) -> None:
         assert last(outcome) == {"error": told}
 
 
+@pytest.mark.demand("models.door_writes_error_client")
 @pytest.mark.parametrize("kind", FILTERED)
 @pytest.mark.parametrize("face", OPENAI, ids=lambda face: face.name)
 async def test_a_refusal_is_a_content_filters_to_openai_clients(
@@ -114,6 +117,7 @@ async def test_a_refusal_is_a_content_filters_to_openai_clients(
     )
 
 
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 def test_every_error_says_what_to_do_and_how_it_is_shown() -> None:
     for code, kind in tree.by_code().items():
         assert kind.code == code

@@ -76,6 +76,7 @@ def results(prompt: Prompt) -> list[str]:
     return [message.text for message in prompt.messages if message.role == "tool"]
 
 
+@pytest.mark.demand("engine.text_through_both_doors")
 async def test_text(visit: Door) -> None:
     model = Lines(says("Hello", " there"))
     async with house(Runtime(model=model)) as server:
@@ -84,6 +85,7 @@ async def test_text(visit: Door) -> None:
     assert [message.text for message in model.asked[0].messages] == ["hi"]
 
 
+@pytest.mark.demand("copilotkit.server_tools_run_results", "engine.server_tool_through_both")
 async def test_a_server_tool_runs_here_and_the_model_goes_on(visit: Door) -> None:
     model = Lines(calls(("add", '{"a": 2, "b": 3}'), text="Let me see."), says("It is 5."))
     async with house(Runtime(model=model, tools=[add])) as server:
@@ -94,6 +96,11 @@ async def test_a_server_tool_runs_here_and_the_model_goes_on(visit: Door) -> Non
     assert results(model.asked[1]) == ["5"]
 
 
+@pytest.mark.demand(
+    "copilotkit.server_tools_run_results",
+    "engine.client_tool_through_both",
+    "openbb.exactly_copilotfunctioncall_last_stream",
+)
 async def test_a_client_tool_ends_the_run_and_its_result_goes_on(visit: Door) -> None:
     model = Lines(calls(("show", '{"title": "x"}')), says("Shown."))
     async with house(Runtime(model=model)) as server:
@@ -106,6 +113,7 @@ async def test_a_client_tool_ends_the_run_and_its_result_goes_on(visit: Door) ->
     assert results(model.asked[1]) == ["it is on the screen"]
 
 
+@pytest.mark.demand("copilotkit.server_tools_run_results", "engine.server_client_call_model")
 async def test_server_and_client_call_in_one_model_turn(visit: Door) -> None:
     model = Lines(calls(("add", '{"a": 1, "b": 1}'), ("show", '{"title": "t"}')), says("Both done."))
     async with house(Runtime(model=model, tools=[add])) as server:
@@ -122,6 +130,7 @@ async def test_server_and_client_call_in_one_model_turn(visit: Door) -> None:
     assert [call.name for call in asking.calls] == ["add", "show"]
 
 
+@pytest.mark.demand("engine.two_client_calls", "openbb.exactly_copilotfunctioncall_last_stream")
 async def test_two_client_calls(visit: Door) -> None:
     model = Lines(calls(("show", '{"title": "1"}'), ("paint", '{"title": "2"}')), says("Two done."))
     async with house(Runtime(model=model)) as server:
@@ -133,6 +142,7 @@ async def test_two_client_calls(visit: Door) -> None:
     assert results(model.asked[1]) == ["one", "two"]
 
 
+@pytest.mark.demand("engine.question")
 async def test_a_question(visit: Door) -> None:
     model = Lines(calls(("book", '{"city": "Oslo"}')), says("Booked."))
     async with house(Runtime(model=model, tools=[book])) as server:
@@ -147,6 +157,7 @@ async def test_a_question(visit: Door) -> None:
     assert results(model.asked[1]) == ["Oslo on Monday"]
 
 
+@pytest.mark.demand("engine.approval")
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_approval(visit: Door, approved: bool) -> None:
     model = Lines(calls(("remove", '{"path": "/x"}')), says("As you wish."))
@@ -162,6 +173,7 @@ async def test_an_approval(visit: Door, approved: bool) -> None:
     assert result == '{"removed":"/x"}' if approved else json.loads(result)["error"]["code"] == "denied"
 
 
+@pytest.mark.demand("engine.flow_like_tool_asks")
 async def test_a_tool_like_a_flow_asks_and_goes_on_where_it_stopped(visit: Door) -> None:
     model = Lines(calls(("flow", "{}")), says("Painted."))
     async with house(Runtime(model=model, tools=[flow])) as server:
@@ -174,6 +186,7 @@ async def test_a_tool_like_a_flow_asks_and_goes_on_where_it_stopped(visit: Door)
     assert results(model.asked[1]) == ['{"fetched":7,"colour":"red"}']
 
 
+@pytest.mark.demand("engine.answer_sent_twice_acts")
 async def test_the_answer_sent_twice_acts_once(visit: Door, member: str) -> None:
     model = Lines(calls(("remove", '{"path": "/x"}')), says("Removed."), says("What else?"))
     async with house(Runtime(model=model, tools=[remove])) as server:
@@ -190,6 +203,7 @@ async def test_the_answer_sent_twice_acts_once(visit: Door, member: str) -> None
     assert seen.error == ("already_answered" if named else None)
 
 
+@pytest.mark.demand("engine.answer_sent_twice_acts")
 async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(visit: Door) -> None:
     model = Lines(
         calls(("add", '{"a": 1, "b": 1}'), ("show", '{"title": "t"}')), says("Once."), says("Twice.")
@@ -204,6 +218,7 @@ async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(visi
     assert done == ["add"]
 
 
+@pytest.mark.demand("engine.failure_before_after_first")
 async def test_a_failure_before_the_first_word(visit: Door, member: str) -> None:
     async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
         raise UpstreamRefused("The model's server cannot be reached.")
@@ -217,6 +232,7 @@ async def test_a_failure_before_the_first_word(visit: Door, member: str) -> None
         assert (await visitor.again()).text == "Back."
 
 
+@pytest.mark.demand("engine.failure_before_after_first")
 async def test_a_failure_in_the_middle_keeps_what_was_said(visit: Door, member: str) -> None:
     async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
         yield Text("Half of ")
@@ -235,6 +251,7 @@ async def test_an_answer_that_just_ends_is_a_failure(visit: Door) -> None:
     assert seen.error == "incomplete"
 
 
+@pytest.mark.demand("copilotkit.graphql_client_abort_cancels", "engine.cancel_leaving_ends_model")
 async def test_leaving_cancels_the_model_unless_its_thread_is_kept(visit: Door, member: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
@@ -264,6 +281,7 @@ async def test_leaving_cancels_the_model_unless_its_thread_is_kept(visit: Door, 
     assert runtime.active == 0
 
 
+@pytest.mark.demand("engine.call_cut_token_limit")
 async def test_a_call_cut_by_the_token_limit_is_no_call(visit: Door, member: str) -> None:
     cut = [*calls(("show", '{"title": "x'), enforced=True)[:-1], *says(finish="length")]
     async with house(Runtime(model=Lines(cut))) as server:

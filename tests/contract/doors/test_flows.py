@@ -35,6 +35,7 @@ def acts() -> Acts:
     return Acts({"find": lambda args: ["red", "blue"], "order": lambda args: f"{args['x']} is ordered"})
 
 
+@pytest.mark.demand("flows.flow_responder_behind_door", "flows.missing_parameters_confirmations_ask")
 async def test_a_flow_answers_asks_and_goes_on(visit: Callable[[str], Visit]) -> None:
     done, store = acts(), Memory()
     model = Lines(says("It is ", "ordered."))
@@ -54,6 +55,7 @@ async def test_a_flow_answers_asks_and_goes_on(visit: Callable[[str], Visit]) ->
     assert model.asked[0].messages[-1].text == "Tell: red is ordered"
 
 
+@pytest.mark.demand("flows.flow_responder_behind_door")
 async def test_a_flow_that_fails_is_a_failed_run(visit: Callable[[str], Visit]) -> None:
     store = Memory()
     broken = flow("name: f\ndescription: d\nsteps: [{name: start, call_type: gone}]")
@@ -64,6 +66,7 @@ async def test_a_flow_that_fails_is_a_failed_run(visit: Callable[[str], Visit]) 
         assert seen.error is not None
 
 
+@pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_model_calls_a_flow_that_asks(visit: Callable[[str], Visit]) -> None:
     done, store = acts(), Memory()
     model = Lines(

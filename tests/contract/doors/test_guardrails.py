@@ -53,6 +53,7 @@ def refused(member: str, seen: Seen, code: str, words: str) -> bool:
     return seen.error == code
 
 
+@pytest.mark.demand("models.input_before_model_output", "models.refusal_looks_right_door")
 async def test_what_is_asked_is_refused_and_the_conversation_goes_on(member: str, visit: Door) -> None:
     model = Lines(says("An apple."))
     async with house(Runtime(model=model, guards=Guards(Guard(input=DENY)))) as server:
@@ -67,6 +68,7 @@ async def test_what_is_asked_is_refused_and_the_conversation_goes_on(member: str
     assert texts == [REMOVED, "Then another one"]
 
 
+@pytest.mark.demand("models.input_before_model_output", "models.refusal_looks_right_door")
 async def test_an_answer_ends_where_it_says_what_is_denied(member: str, visit: Door) -> None:
     model = Lines(says("Take", " this", " for", "bidden", " fru", "it", " and eat."))
     async with house(Runtime(model=model, guards=Guards(Guard(output=DENY)))) as server:
@@ -84,6 +86,7 @@ async def test_the_rest_of_an_answer_is_replaced(visit: Door) -> None:
     assert (seen.text, seen.error) == ("Take the \n\nLet us talk about something else.", None)
 
 
+@pytest.mark.demand("models.length_token_limits_pii")
 async def test_personal_data_neither_reaches_the_model_nor_comes_back(visit: Door) -> None:
     rules = Lists(redacted=("email", "phone"))
     model = Lines(says("Call", " 138", "12345678", " or x@", "y.cn", "."), says("Yes."))
@@ -99,6 +102,7 @@ async def test_personal_data_neither_reaches_the_model_nor_comes_back(visit: Doo
     ]
 
 
+@pytest.mark.demand("models.input_before_model_output")
 async def test_a_denied_word_in_a_call_is_not_made(member: str, visit: Door) -> None:
     arguments = '{"title": "forbidden \\u0066ruit"}'
     model = Lines(calls(("show", arguments), enforced=True))
@@ -108,6 +112,7 @@ async def test_a_denied_word_in_a_call_is_not_made(member: str, visit: Door) -> 
     assert refused(member, seen, TOLD, TOLD_WORDS)
 
 
+@pytest.mark.demand("models.tool_results_marked_untrusted")
 async def test_after_something_from_outside_a_person_is_asked(visit: Door) -> None:
     removal = ("remove", '{"path": "/"}')
     model = Lines(calls(removal), calls(("show", '{"title": "x"}')), calls(removal), says("Gone."))

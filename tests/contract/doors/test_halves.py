@@ -9,6 +9,7 @@ from tests.kit.house import Lines, house, says
 pytestmark = pytest.mark.io
 
 
+@pytest.mark.demand("openbb.bad_input_recorded_case")
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_half_of_an_emoji_is_a_sign_that_something_was_there(member: str) -> None:
     model = Lines(says("Yes."))

@@ -35,6 +35,7 @@ async def kept(journal: Journal) -> list[list[Entry]]:
     return [[entry for _, entry in await every(journal, thread.id, ME)] for thread in threads]
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 @pytest.mark.parametrize("recorded", ["off", "threads", "all"])
 async def test_a_run_is_kept_once_where_it_shall_be(
     visit: Callable[[str], Visit], member: str, recorded: Which

@@ -51,6 +51,7 @@ def keep(value: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.demand("models.message_content_foreign_serialisation")
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_messages_arguments_and_results(member: str) -> None:
     model = Lines(
@@ -73,6 +74,7 @@ async def test_messages_arguments_and_results(member: str) -> None:
     assert json.loads(arguments[0]) == {"value": FOREIGN}
 
 
+@pytest.mark.demand("models.message_content_foreign_serialisation")
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_what_a_store_keeps(member: str, tmp_path: Path) -> None:
     """A question is answered in another turn: what it was asked for has been on file meanwhile."""
@@ -90,6 +92,7 @@ async def test_what_a_store_keeps(member: str, tmp_path: Path) -> None:
     assert taken == [FOREIGN]
 
 
+@pytest.mark.demand("models.message_content_foreign_serialisation")
 async def test_properties_and_state() -> None:
     seen: list[Asked] = []
     model = Lines(says("One."), says("Two."))

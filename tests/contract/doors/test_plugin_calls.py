@@ -29,6 +29,11 @@ def filled(visitor: Any, name: str, value: str) -> Any:
     return json.dumps({name: value}) if hasattr(visitor, "open") else value
 
 
+@pytest.mark.demand(
+    "plugins.credentials_never_logged_never",
+    "plugins.dangerous_operations_config_all",
+    "plugins.missing_required_values_question",
+)
 @pytest.mark.parametrize("approved", [True, False])
 async def test_a_value_and_a_yes_and_then_the_call(visit: Callable[[str], Visit], approved: bool) -> None:
     text = {"type": "string", "pattern": "^h-[0-9]{3}$"}

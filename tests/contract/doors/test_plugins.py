@@ -33,6 +33,7 @@ def guarded() -> Shelf:
     return Shelf([*(one for one in many(5, 5).loaded.values() if one.plugin.id != "bees"), asking])
 
 
+@pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_a_tool_that_was_found_asks_and_goes_on(visit: Callable[[str], Visit]) -> None:
     model = Lines(
         calls(("find_tools", '{"query": "smoke the hive"}')), calls(("bees_smoke", "{}")), says("Done.")
@@ -48,6 +49,7 @@ async def test_a_tool_that_was_found_asks_and_goes_on(visit: Callable[[str], Vis
     assert any("was called" in message.text for message in model.asked[2].messages if message.role == "tool")
 
 
+@pytest.mark.demand("plugins.predefined_question_fills_empty")
 async def test_an_empty_question_is_the_plugins_own(visit: Callable[[str], Visit]) -> None:
     model = Lines(says("Two."))
     shelf = Shelf([plugin("hosts", "Hosts", {"list": "List hosts"}, question="主机有哪些？")])

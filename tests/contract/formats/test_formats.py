@@ -29,6 +29,7 @@ def test_every_format_is_here() -> None:
     assert {kind.name for kind in (*FORMATS, GENERIC)} == set(MEMBERS)
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 def test_the_grammar_takes_what_models_write(member: Member) -> None:
     auto, required = member.format.plan(asked()), member.format.plan(asked("required"))
@@ -61,6 +62,7 @@ def test_what_no_schema_allows_cannot_be_written(member: Member) -> None:
         assert not takes(member.format.plan(asked()), text)
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 def test_a_named_tool_is_the_only_one(member: Member) -> None:
     plan = member.format.plan(asked("named", name="ring"))
@@ -69,6 +71,7 @@ def test_a_named_tool_is_the_only_one(member: Member) -> None:
     assert not takes(plan, member.write(Said("", text="No.")))
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 def test_without_parallel_calls_there_is_one(member: Member) -> None:
     for mode in ("auto", "required"):
@@ -81,6 +84,7 @@ def test_without_parallel_calls_there_is_one(member: Member) -> None:
         assert not takes(many, member.write(Said("", calls=(ONE,) * 9)))
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 def test_with_tool_choice_none_there_is_no_call(member: Member) -> None:
     plan = member.format.plan(asked("none"))
@@ -103,6 +107,7 @@ def test_no_tools_is_text_without_a_grammar(member: Member) -> None:
     assert plan.messages == (USER,)
 
 
+@pytest.mark.demand("llamacpp.output_schema_told_model")
 @over_members
 def test_an_output_schema_without_tools(member: Member) -> None:
     plan = member.format.plan(asked(tools=(), output=OUTPUT))
@@ -113,6 +118,7 @@ def test_an_output_schema_without_tools(member: Member) -> None:
     assert '"ok"' in plan.messages[0].text
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 def test_an_output_schema_with_tools(member: Member) -> None:
     plan = member.format.plan(asked(output=OUTPUT))
@@ -130,6 +136,7 @@ def test_an_output_schema_with_tools(member: Member) -> None:
     assert not takes(must, '{"ok": true}')
 
 
+@pytest.mark.demand("llamacpp.tool_choice_auto_required")
 @over_members
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_thought_is_free_and_the_answer_bound(member: Member, begun: bool) -> None:
@@ -151,6 +158,7 @@ def test_a_thought_is_free_and_the_answer_bound(member: Member, begun: bool) -> 
     assert not takes(free, text + member.write(Said("", calls=WRONG[:1])))
 
 
+@pytest.mark.demand("llamacpp.text_grammar_accepts_validates")
 @over_members
 def test_whatever_the_grammar_lets_pass_is_a_valid_call(member: Member) -> None:
     rng = random.Random(7)
@@ -180,6 +188,7 @@ def test_arguments_are_shown_early_where_the_grammar_says_all(member: Member) ->
 # ---- what others call things
 
 
+@pytest.mark.demand("llamacpp.escaping_fuzzed_whatever_schema", "llamacpp.invalid_schema_unsupported_keyword")
 @over_members
 def test_hostile_names_of_tools(member: Member) -> None:
     for name in HOSTILE:
@@ -200,6 +209,7 @@ def test_hostile_names_of_tools(member: Member) -> None:
         assert not refused or ("plain name" in refused and name not in PLAIN)
 
 
+@pytest.mark.demand("llamacpp.template_loops_ever_builds")
 @over_members
 def test_control_tokens_of_others_are_text(member: Member) -> None:
     tokens = ("<|im_end|>", *member.format.preserved)

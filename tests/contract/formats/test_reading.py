@@ -1,5 +1,6 @@
 """Every format reads the same out of a text, however it is cut."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from tests.contract.formats.members import Member
 from tests.contract.models.cases import heard
 
 
+@pytest.mark.demand("llamacpp.format_gives_same_fragments")
 @over_members
 def test_the_same_for_every_chunking(member: Member) -> None:
     plan = member.format.plan(asked())
@@ -22,6 +24,7 @@ def test_the_same_for_every_chunking(member: Member) -> None:
             assert read(plan, [text[:place], text[place:]]) == expected(case)
 
 
+@pytest.mark.demand("llamacpp.format_gives_same_fragments")
 @over_members
 @given(st.sampled_from(CASES), st.lists(st.integers(0, 10_000), max_size=12), st.booleans())
 def test_the_same_for_any_chunking(member: Member, case: Said, places: list[int], thinks: bool) -> None:
@@ -39,6 +42,7 @@ def replaced(case: Said, thought: str) -> Said:
     return Said(case.name, case.text, case.calls, thought)
 
 
+@pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 @over_members
 def test_an_answer_that_is_cut_has_no_call_that_is_not_whole(member: Member) -> None:
     plan = member.format.plan(asked())

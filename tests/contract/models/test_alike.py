@@ -53,6 +53,7 @@ SERVERS: dict[str, tuple[Callable[[Upstream], Any], Callable[[int], Reply]]] = {
 over_servers = pytest.mark.parametrize("name", SERVERS)
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @over_servers
 @pytest.mark.parametrize(("status", "kind"), STATUSES)
 async def test_a_status_is_the_same_error_at_every_vendor(
@@ -76,6 +77,7 @@ async def test_a_status_is_the_same_error_at_every_vendor(
     assert "secret" not in caught.value.message
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @over_servers
 async def test_nobody_there_is_the_same_error_too(name: str) -> None:
     async with Upstream() as upstream:
@@ -88,6 +90,7 @@ async def test_nobody_there_is_the_same_error_too(name: str) -> None:
         await model.close()
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @over_servers
 def test_what_is_no_address_is_said_so(name: str) -> None:
     class Nowhere:
@@ -103,6 +106,7 @@ PIXEL = (
 )
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @pytest.mark.parametrize("name", VENDORS)
 async def test_a_picture_is_taken_by_each(name: str) -> None:
     url = "data:image/png;base64," + base64.b64encode(PIXEL).decode()

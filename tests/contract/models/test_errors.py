@@ -41,6 +41,7 @@ TOO_LONG: dict[str, Said] = {
 CANARY: Said = {"error": {"message": "canary", "type": "canary", "code": "canary"}}
 
 
+@pytest.mark.demand("models.vendor_errors_map_same", "models.model_contract_suite_passes")
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("status", SAME)
 def test_a_status(vendor: str, status: int) -> None:
@@ -51,6 +52,7 @@ def test_a_status(vendor: str, status: int) -> None:
         assert error.retry_after == 3
 
 
+@pytest.mark.demand("models.vendor_errors_map_same")
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_conversation_that_is_too_long(vendor: str) -> None:
     error = VENDORS[vendor](400, TOO_LONG[vendor])
@@ -58,6 +60,7 @@ def test_a_conversation_that_is_too_long(vendor: str) -> None:
     assert "canary" not in error.message
 
 
+@pytest.mark.demand("models.vendor_errors_map_same")
 def test_what_a_vendor_will_not_answer() -> None:
     filtered = {"error": {"code": "content_filter", "message": "canary", "status": 400}}
     for error in (VENDORS["openai"](400, filtered), google.blocked("SAFETY")):

@@ -36,6 +36,12 @@ SAID = [
 ]
 
 
+@pytest.mark.demand(
+    "engine.openai_name_survives_real",
+    "models.openai_gains_responses_upstream",
+    "models.wire_level_fakes_speak",
+    "models.model_contract_suite_passes",
+)
 @pytest.mark.parametrize(("member", "case"), SAID)
 async def test_a_case(member: Member, case: Case) -> None:
     fragments: list[Fragment] = []
@@ -68,6 +74,7 @@ async def test_leaving_after_the_first_fragment_ends_the_work(member: Member) ->
         await anext(stream)
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @over_members
 async def test_cancelling_while_it_waits_ends_the_work(member: Member) -> None:
     async with member(LONG) as model, asyncio.timeout(STUCK):

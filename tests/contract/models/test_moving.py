@@ -135,6 +135,7 @@ def with_results(message: Message) -> list[Message]:
     return [message, *(said("tool", '{"sum": 5}', call_id=call.id) for call in message.calls)]
 
 
+@pytest.mark.demand("models.model_contract_suite_passes", "models.conversation_moves_between_vendors")
 @pytest.mark.parametrize(("one", "other"), [*itertools.permutations(VENDORS, 2)])
 async def test_calls_of_one_and_answers_of_another(one: str, other: str) -> None:
     talk = [said("system", "Be brief."), said("user", "2+3 and 40+2?")]
@@ -151,6 +152,7 @@ async def test_calls_of_one_and_answers_of_another(one: str, other: str) -> None
     assert last.text == "Done."
 
 
+@pytest.mark.demand("models.conversation_moves_between_vendors")
 async def test_through_all_of_them_and_back() -> None:
     talk = [said("system", "Be brief."), said("user", "2+3 and 40+2?")]
     providers = set()
@@ -162,6 +164,7 @@ async def test_through_all_of_them_and_back() -> None:
     assert len(providers) >= 3
 
 
+@pytest.mark.demand("models.conversation_moves_between_vendors")
 async def test_the_kit_would_notice() -> None:
     """A call that was never answered, and a thought that another vendor had, are refused."""
     talk = [

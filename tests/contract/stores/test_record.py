@@ -96,6 +96,7 @@ async def kept(journal: Journal, thread: str = "t") -> list[Entry]:
     return [entry for _, entry in await every(journal, thread)]
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_a_run_is_kept_as_it_was_said(store: Keeper) -> None:
     assert await heard(store, turn()) == SPOKEN
     assert await kept(store) == KEPT
@@ -128,6 +129,7 @@ async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
     assert len(found) <= 7
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 @pytest.mark.parametrize(
     ("which", "more", "there"),
     [
@@ -151,6 +153,7 @@ async def test_a_conversation_that_has_a_name_is_one_thread(store: Keeper) -> No
     assert [thread.id for thread in await store.threads(ME)] == ["chat"]
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_who_leaves_leaves_what_was_said_and_a_free_thread(store: Keeper) -> None:
     async with closing(record(store)(saying)(turn())) as events:
         async for event in events:
@@ -184,6 +187,7 @@ async def test_a_cancelled_one_too(store: Keeper) -> None:
     assert isinstance((await kept(store))[-1], RunFailed)
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_beside_another_run_it_is_answered_and_not_kept(store: Keeper) -> None:
     await store.begin(ME, "t", "other", assistant="", name="")
     assert await heard(store, turn()) == SPOKEN
@@ -193,6 +197,7 @@ async def test_beside_another_run_it_is_answered_and_not_kept(store: Keeper) -> 
     assert thread.run == "other"
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_beyond_its_size_it_is_answered_and_ends_in_the_log(store: Keeper) -> None:
     assert await heard(store, turn(), most=6) == SPOKEN
     *_, text, end, failed = await kept(store)
@@ -202,6 +207,7 @@ async def test_beyond_its_size_it_is_answered_and_ends_in_the_log(store: Keeper)
     assert await heard(store, turn()) == SPOKEN
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_an_answer_is_given_although_the_store_fails(
     store: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +218,7 @@ async def test_an_answer_is_given_although_the_store_fails(
     assert await heard(store, turn()) == SPOKEN
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 @pytest.mark.parametrize("keep", [Keep(threads=2)])
 async def test_they_are_kept_as_long_as_other_threads(store: Keeper) -> None:
     for name in ("a", "b", "c"):

@@ -28,6 +28,7 @@ async def test_a_threads_oldest_runs_go_and_numbers_stay(store: Keeper) -> None:
     assert thread.size < 9000
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 @pytest.mark.parametrize("keep", [Keep(threads=3)])
 async def test_an_owners_oldest_threads_go_and_running_ones_do_not(store: Keeper) -> None:
     await store.begin(ME, "live", "r", assistant="", name="")
@@ -48,6 +49,7 @@ async def test_all_threads_together_are_bounded(store: Keeper) -> None:
     assert 4 <= len(kept) <= 6
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 @pytest.mark.parametrize("keep", [Keep(days=2)])
 async def test_what_nobody_uses_goes_after_its_days(store: Keeper, clock: Clock) -> None:
     await run(store, ANSWER, "old")

@@ -108,6 +108,7 @@ async def test_nor_may_one_process_have_it_twice(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 @pytest.mark.io
 async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path) -> None:
     async with another(tmp_path) as process:
@@ -204,6 +205,7 @@ async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_an_older_file_is_copied_and_brought_forward(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     first = "CREATE TABLE a (x); INSERT INTO a VALUES (7); PRAGMA user_version = 1;"
@@ -252,6 +254,7 @@ async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         SQLite(tmp_path / "file" / "below")
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
     store = SQLite(tmp_path)
     await store.begin(ME, "t", "r", assistant="", name="")
@@ -372,6 +375,7 @@ def holding(folder: Path, text: str) -> list[str]:
     return [path.name for path in folder.iterdir() if text.encode() in path.read_bytes()]
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_what_was_deleted_is_not_in_the_files(tmp_path: Path) -> None:
     secret = "a canary in a thread"
     store = SQLite(tmp_path)

@@ -71,6 +71,7 @@ def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Contin
     return Continuation(ticket=ticket, owner=owner, **(fields | more))
 
 
+@pytest.mark.demand("engine.memory_store_passes_store")
 async def test_what_is_saved_is_taken_whole_and_once(store: Store) -> None:
     await store.save(continuation())
     assert await store.take(ME, TICKET) == continuation()
@@ -84,6 +85,7 @@ async def test_nothing_is_nothing(store: Store) -> None:
     assert await store.recall(ME, []) == {}
 
 
+@pytest.mark.demand("engine.memory_store_passes_store")
 async def test_of_many_takers_one_gets_it(store: Store) -> None:
     await store.save(continuation())
     taken = await asyncio.gather(*(store.take(ME, TICKET) for _ in range(20)))
@@ -140,6 +142,7 @@ async def test_saving_again_starts_the_time_anew(bench: Bench) -> None:
     assert await bench.store.take(ME, TICKET) is not None
 
 
+@pytest.mark.demand("engine.memory_store_passes_store")
 async def test_over_its_capacity_the_oldest_go(store: Store) -> None:
     big = "x" * (CAPACITY // 4)
     for number in range(5):
@@ -188,6 +191,7 @@ async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:
     assert await store.recall(ME, ["c2"]) == {"c2": ""}
 
 
+@pytest.mark.demand("flows.state_journalled_per_step")
 async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: Keeper) -> None:
     await store.note(ME, "t/k", b"one")
     assert await store.noted(ME, "t/k") == b"one"

@@ -28,6 +28,7 @@ from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 @pytest.mark.parametrize("step", [1, 3, len(ANSWER)])
 async def test_what_is_appended_is_read_whole_from_any_number(store: Keeper, step: int) -> None:
     assert await run(store, ANSWER, step=step) == 0
@@ -162,6 +163,7 @@ async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
     assert await every(store, owner=YOU) == []
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: Keeper) -> None:
     ticket = "a" * 24
     call, ask = f"call_{ticket}_1", f"ask_{ticket}_2"
@@ -221,6 +223,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 @pytest.mark.parametrize("id", HOSTILE, ids=range(len(HOSTILE)))
 async def test_an_id_is_only_an_id(store: Keeper, id: str) -> None:
     await run(store, ANSWER)

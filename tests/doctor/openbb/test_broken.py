@@ -231,6 +231,7 @@ async def found(spoil: Spoil) -> list[Line]:
         return await states(url)
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 @pytest.mark.parametrize("name", BROKEN)
 async def test_a_broken_rule_is_found(name: str) -> None:
     spoil, what, why = BROKEN[name]
@@ -241,6 +242,7 @@ async def test_a_broken_rule_is_found(name: str) -> None:
     assert what == FILE or name in EVERYWHERE or all(kind in line.what for line in lines)
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 @pytest.mark.parametrize("name", ADVICE)
 async def test_what_the_client_bears_is_said_and_not_counted(name: str) -> None:
     spoil, what, why = ADVICE[name]
@@ -249,6 +251,7 @@ async def test_what_the_client_bears_is_said_and_not_counted(name: str) -> None:
     assert [line for line in lines if line.state == "skipped" and what in line.what and why in line.why]
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 async def test_every_end_of_a_line_and_comments_between(end: str) -> None:
     ping = f": ping{end}{end}".encode()

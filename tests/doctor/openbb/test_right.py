@@ -39,6 +39,7 @@ def of(lines: list[Line], state: str) -> set[str]:
     return {line.what for line in lines if line.state == state}
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_our_own_door_is_right_in_both_eras() -> None:
     async with house(Runtime(model=Pricing())) as server:
         lines = [line async for line in examine(server.url, {})]
@@ -49,6 +50,7 @@ async def test_our_own_door_is_right_in_both_eras() -> None:
     ] * 2
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_our_door_with_a_key_takes_the_dialogs_header() -> None:
     async with house(Runtime(model=Pricing()), authenticate=KEYS) as server:
         bare = [line async for line in examine(server.url, {})]
@@ -60,6 +62,7 @@ async def test_our_door_with_a_key_takes_the_dialogs_header() -> None:
     assert {"openbb: headers", "openbb today: widget"} <= of(lines, "good")
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_our_failures_are_streams() -> None:
     class Failing:
         async def stream(self, prompt: Any, /) -> Any:
@@ -84,6 +87,7 @@ async def test_an_answer_without_a_call_is_said_and_not_broken() -> None:
     assert {"openbb today: widget", "openbb 2024: widget"} <= of(lines, "skipped")
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_a_strangers_server_is_right() -> None:
     server = Copilot()
     async with serving(server) as url:
@@ -93,6 +97,7 @@ async def test_a_strangers_server_is_right() -> None:
     assert of(lines, "skipped") >= {"openbb: copilots.json", "openbb: headers"}
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_the_follow_up_is_the_clients() -> None:
     server = Copilot()
     async with serving(server) as url:
@@ -110,6 +115,7 @@ async def test_the_follow_up_is_the_clients() -> None:
     assert "41.75" in result["data"]["content"]
 
 
+@pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_without_agents_json_the_older_file_is_taken() -> None:
     server = Copilot()
     server.agents, server.copilots = (

@@ -44,6 +44,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("name", FLOODS)
 async def test_a_flood_of_a_document(name: str) -> None:
     model = Lines(says("ok"), says("ok"), says("ok"))
@@ -76,6 +77,7 @@ SMALL = {
 }
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("limit", LIMITS)
 async def test_the_limits_are_the_operators(limit: str) -> None:
     name, words = LIMITS[limit]
@@ -100,6 +102,7 @@ async def post(url: str, body: bytes) -> Answer:
         return read(await client.head(), await client.body())
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize(
     "value",
     [
@@ -130,6 +133,7 @@ async def test_a_body_that_is_no_request(value: Any) -> None:
         assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 async def test_ten_megabytes_of_variables(document: str) -> None:
     async with home(Runtime(model=Lines(says("ok"))), max_body_mb=10) as url:
@@ -147,6 +151,7 @@ async def test_ten_megabytes_of_variables(document: str) -> None:
     assert large.errors[0]["extensions"]["originalErrorType"] == "too_large"
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -177,6 +182,7 @@ async def test_a_bad_schema_of_an_action(schema: str) -> None:
         assert answer.text == "ok"
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "a\n", "é"])
 async def test_a_bad_name_of_an_action(name: str) -> None:
     async with home(Runtime(model=Lines())) as url:
@@ -197,6 +203,7 @@ NASTY = [
 ]
 
 
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
 @pytest.mark.parametrize("accept", ["multipart/mixed", "text/event-stream"])
 @pytest.mark.parametrize("way", [DOCUMENT, GENERIC])
 async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
@@ -207,6 +214,7 @@ async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
     assert answer.response["threadId"] == "\r\n---\r\n"
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_documents_are_kept_within_a_limit() -> None:
     async with home(Runtime(model=Lines())) as url:
         for number in range(document.KEPT + 20):

@@ -41,6 +41,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await keeper.close()
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 async def test_info_by_both_ways() -> None:
     async with house(Runtime(model=Lines())) as server:
         _, by_route = await asked(server, "/copilotkit/info", method="GET")
@@ -52,6 +53,7 @@ async def test_info_by_both_ways() -> None:
     assert by_route["mode"] == "sse"
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 @pytest.mark.parametrize("single", [False, True])
 async def test_a_run_and_its_frames(store: Keeper, single: bool) -> None:
     async with house(Runtime(model=Lines(says("Hel", "lo")), store=store)) as server:
@@ -73,6 +75,7 @@ async def test_a_run_and_its_frames(store: Keeper, single: bool) -> None:
     assert again[0].data == frames[0].data
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 async def test_a_thread_is_replayed_run_by_run(store: Keeper) -> None:
     async with house(Runtime(model=Lines(says("One."), says("Two.")), store=store)) as server:
         await played(server, "run", given("first", run="r1"))
@@ -95,6 +98,7 @@ async def test_connecting_to_nothing_is_an_empty_stream() -> None:
         assert await played(server, "connect", given(thread="new"), single=True) == []
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 async def test_leaving_cancels_nothing_and_connecting_follows_to_the_end(store: Keeper) -> None:
     gate = Gate()
     async with house(Runtime(model=gate, store=store)) as server:
@@ -112,6 +116,7 @@ async def test_leaving_cancels_nothing_and_connecting_follows_to_the_end(store: 
     assert kinds(frames)[-1] == "RUN_FINISHED"
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 async def test_a_busy_thread_refuses_another_run(store: Keeper) -> None:
     gate = Gate()
     async with house(Runtime(model=gate, store=store)) as server:
@@ -132,6 +137,7 @@ async def test_a_busy_thread_refuses_another_run(store: Keeper) -> None:
         assert kinds(await played(server, "connect", given())).count("RUN_STARTED") == 1
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 @pytest.mark.parametrize("version", ["", "1.0"])
 @pytest.mark.parametrize("single", [False, True])
 async def test_stop(store: Keeper, single: bool, version: str) -> None:
@@ -173,6 +179,7 @@ async def test_a_client_before_1_0_gets_no_outcome_that_it_does_not_know(store: 
     assert [*told["1.0"]] == ["type", "pendingToolCallIds"]
 
 
+@pytest.mark.demand("copilotkit.thoughts_break_client_those")
 @pytest.mark.parametrize("single", [False, True])
 async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(
     store: Keeper, single: bool
@@ -193,6 +200,7 @@ async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(
             assert all(line.startswith("data: ") for line in lines if '"REASONING_' not in line)
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 async def test_rejoining_behind_any_frame_misses_and_doubles_nothing(store: Keeper) -> None:
     """Also inside of what is one entry for us and two frames for the client."""
 
@@ -264,6 +272,7 @@ async def test_half_a_call_that_was_stopped_is_closed_and_answered() -> None:
     assert kinds(frames)[-4:] == ["TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_FINISHED"]
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 async def test_both_ways_to_answer_a_question(store: Keeper) -> None:
     done: list[str] = []
 
@@ -292,6 +301,7 @@ async def test_both_ways_to_answer_a_question(store: Keeper) -> None:
     assert done == ["1"] * 4
 
 
+@pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests")
 async def test_suggestions_are_beside_the_thread_and_end_with_their_client() -> None:
     gate = Gate()
     choice = {"type": "function", "function": {"name": "suggest"}}

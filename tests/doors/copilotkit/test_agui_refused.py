@@ -64,6 +64,7 @@ async def test_methods_and_places_that_are_not_there() -> None:
         assert head.status in (404, 405)
 
 
+@pytest.mark.demand("copilotkit.transcribe_answers_configured")
 async def test_transcribing_is_not_configured() -> None:
     async with house(Runtime(model=Lines())) as server:
         for target, body in (
@@ -115,6 +116,7 @@ async def test_another_owners_thread_is_as_good_as_none() -> None:
         assert await runtime.threads.journal.find(Owner("key:ada"), "t") is not None
 
 
+@pytest.mark.demand("copilotkit.key_taken_authorization_x")
 async def test_without_a_key_nothing_is_told() -> None:
     auth = Authenticator(AuthSettings(keys={"ada": Secret("a")}))
     async with house(Runtime(model=Lines()), authenticate=auth) as server:

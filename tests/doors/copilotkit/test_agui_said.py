@@ -82,6 +82,7 @@ async def test_a_file_inside_its_address_is_a_file(way: str) -> None:
     assert any(isinstance(part, File) or "a.txt" in str(part) for part in prompt.messages[-1].parts)
 
 
+@pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests")
 @pytest.mark.parametrize("single", [False, True])
 async def test_suggestions_by_a_run_leave_no_thread(single: bool) -> None:
     """Clients that know no route for suggestions ask by a run, each time on a thread of its own."""
@@ -100,6 +101,7 @@ async def test_suggestions_by_a_run_leave_no_thread(single: bool) -> None:
     assert [thread["id"] for thread in one["threads"]] == ["kept"]
 
 
+@pytest.mark.demand("copilotkit.threads_detached_runs_connect")
 async def test_plain_ag_ui_rejoins_a_kept_thread_behind_what_was_seen() -> None:
     """And starts no second run: the model has one line more, which nobody asks for."""
     model = Lines(says("Good ", "day."), says("Again."))

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.io
 store = kept
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_listed_the_newest_first_by_agent_and_in_pages(store: Keeper) -> None:
     async with house(Runtime(model=Lines(*(says("x") for _ in range(4))), store=store)) as server:
         for thread in ("one", "two", "three"):
@@ -45,6 +46,7 @@ async def test_listed_the_newest_first_by_agent_and_in_pages(store: Keeper) -> N
             assert head.status == 400
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_renamed_archived_deleted(store: Keeper) -> None:
     async with house(Runtime(model=Lines(says("x")), store=store)) as server:
         await played(server, "run", given("hi"))
@@ -80,6 +82,7 @@ async def test_a_running_thread_is_stopped_and_deleted(store: Keeper) -> None:
         assert (await asked(server, f"{THREAD}/t/messages", method="GET"))[0].status == 404
 
 
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_messages_state_and_events(store: Keeper) -> None:
     @tool
     async def look(ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:

@@ -38,6 +38,7 @@ async def get(url: str, target: str, headers: dict[str, str] = HTML) -> tuple[He
         return await client.head(), (await client.body()).decode()
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_a_browser_needs_no_key_for_the_page_and_its_files() -> None:
     async with home(Runtime(model=Lines()), introspection=True, authenticate=KEYED) as url:
         head, html = await get(url, PATH)
@@ -51,6 +52,7 @@ async def test_a_browser_needs_no_key_for_the_page_and_its_files() -> None:
             assert "unsafe" not in head.headers["content-security-policy"]
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 @pytest.mark.parametrize(
     ("target", "headers"),
     [
@@ -73,6 +75,7 @@ async def test_a_query_in_a_browsers_address_is_answered() -> None:
     assert json.loads(body)["data"]["availableAgents"]["agents"]
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_the_policy_lets_nothing_in_but_one_style_of_this_answer() -> None:
     async with home(Runtime(model=Lines()), introspection=True) as url:
         answers = [await get(url, PATH) for _ in range(2)]
@@ -88,6 +91,7 @@ async def test_the_policy_lets_nothing_in_but_one_style_of_this_answer() -> None
     assert len(nonces) == 2
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 @pytest.mark.parametrize("authenticate", [None, KEYED])
 async def test_where_nobody_may_look_around_there_is_no_page(authenticate: Authenticator | None) -> None:
     async with home(Runtime(model=Lines()), authenticate=authenticate) as url:

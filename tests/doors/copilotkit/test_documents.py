@@ -33,12 +33,14 @@ def switched(definition: str) -> str:
     return SWITCHED.replace("$properties: JSONObject", f"$properties: JSONObject, {definition}", 1)
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 async def test_of_several_operations_only_the_one_that_is_executed_counts() -> None:
     async with home(Runtime(model=Lines())) as url:
         answer = await ask(url, {"query": BESIDE, "operationName": "Beside"}, JSON)
     assert (answer.head.status, answer.data) == (200, {"hello": "Hello World"})
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.parametrize(
     ("document", "variables"),
     [
@@ -57,6 +59,7 @@ async def test_a_stream_that_is_switched_off_is_one_json(document: str, variable
     assert answer.text == "Good day."
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.parametrize(
     ("definition", "variables"),
     [
@@ -77,6 +80,7 @@ async def test_a_stream_that_is_switched_on_is_one(definition: str, variables: d
     assert (len(answer.frames) > 2, answer.text) == (True, "Good day.")
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 async def test_a_fragment_that_streams() -> None:
     document = (
         "mutation M($data: GenerateCopilotResponseInput!)"
@@ -91,6 +95,7 @@ async def test_a_fragment_that_streams() -> None:
     assert refused.head.status == 406
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @both_ways
 async def test_one_value_where_a_list_is_wanted(document: str) -> None:
     model = Lines(says("Yes."))
@@ -102,6 +107,7 @@ async def test_one_value_where_a_list_is_wanted(document: str) -> None:
     assert ([m.text for m in prompt.messages], prompt.settings.stop) == (["hi"], ("x",))
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 @both_ways
 @pytest.mark.parametrize("properties", ["x", 7, [], True])
 async def test_properties_that_are_no_object(document: str, properties: Any) -> None:
@@ -114,6 +120,7 @@ async def test_properties_that_are_no_object(document: str, properties: Any) -> 
     assert "xpected" in error["message"]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 async def test_a_tool_of_the_server_can_be_chosen() -> None:
     @tool
     def mine(a: int) -> int:
@@ -128,6 +135,7 @@ async def test_a_tool_of_the_server_can_be_chosen() -> None:
     assert model.asked[0].tool_choice == ToolChoice("named", "mine")
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 @pytest.mark.parametrize(
     ("variables", "words"),
     [("{", "variables: not valid JSON"), ("7", "variables: Expected `object`, got `int`"), ("", "")],

@@ -39,6 +39,7 @@ def made(kind: type[RightseatError]) -> RightseatError:
     return kind("Words.", allow="POST") if issubclass(kind, errors.MethodNotAllowed) else kind("Words.")
 
 
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.parametrize("kind", errors.by_code().values(), ids=lambda kind: kind.code)
 def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
     told = extensions(made(kind))
@@ -51,6 +52,7 @@ def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
         assert (told["statusCode"], told["visibility"], told["severity"]) == CLIENTS[told["code"]]
 
 
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.parametrize(("kind", "code"), SEED.items())
 def test_the_seeds_tree(kind: type[RightseatError], code: str) -> None:
     assert coded(made(kind)) == code
@@ -90,6 +92,7 @@ async def misused(turn: Turn) -> AsyncIterator[Event]:
     yield
 
 
+@pytest.mark.demand("models.door_writes_error_client")
 @pytest.mark.io
 async def test_misuse_is_as_recorded() -> None:
     async with home(Runtime(agents={"default": misused})) as url:

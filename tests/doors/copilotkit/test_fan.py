@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def plain(value: Any) -> Any:
             return value
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through", "copilotkit.property_test_fan_event")
 @settings(max_examples=rounds(120))
 @given(runs())
 async def test_every_interleaving_ends_with_the_same_data(events: list[Event]) -> None:
@@ -169,6 +171,7 @@ async def test_every_interleaving_ends_with_the_same_data(events: list[Event]) -
     assert [json.loads(m["value"])["id"] for m in response["metaEvents"]] == asked
 
 
+@pytest.mark.demand("copilotkit.graphql_door_results_encoded")
 async def test_a_call_stands_directly_before_its_result() -> None:
     """As recorded, whatever comes first: a client that aborts drops calls without a result beside them."""
     events: list[Event] = [
@@ -184,6 +187,7 @@ async def test_a_call_stands_directly_before_its_result() -> None:
         assert [m["id"] for m in messages] == ["a", "result-a", "b", "result-b", "c"]
 
 
+@pytest.mark.demand("copilotkit.message_ids_parent_ids")
 async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> None:
     events: list[Event] = [
         RunStarted("t1", "r1"),
@@ -200,6 +204,7 @@ async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> N
     assert messages[1]["status"]["reason"] == "Error streaming message content"
 
 
+@pytest.mark.demand("copilotkit.property_test_fan_event")
 async def test_nothing_grows_with_the_answer() -> None:
     """The frames hold the open messages and what was told since the last frame, no more."""
     from rightseat.doors.copilotkit.document import prepare

@@ -65,6 +65,7 @@ async def heard(way: str, headers: dict[str, str], **more: Any) -> Turn:
     return turns[0]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.headers_forwarded_agents_allow")
 @every_way
 async def test_headers_and_properties_reach_an_agent(way: str) -> None:
     turn = await heard(way, HEADERS)
@@ -77,6 +78,7 @@ async def test_headers_and_properties_reach_an_agent(way: str) -> None:
         assert turn.forwarded == Forwarded(PROPERTIES)
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 @every_way
 async def test_our_own_key_stays_here(way: str) -> None:
     keyed = Authenticator(AuthSettings(keys={"ada": Secret("canary")}))
@@ -86,6 +88,7 @@ async def test_our_own_key_stays_here(way: str) -> None:
         assert not any("canary" in value for value in turn.headers.values())
 
 
+@pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 @every_way
 async def test_the_operator_says_which(way: str) -> None:
     settings = ServerSettings(port=0, forward_headers=("x-tenant",))
@@ -93,6 +96,7 @@ async def test_the_operator_says_which(way: str) -> None:
     assert turn.headers == {"x-tenant": "acme", "traceparent": HEADERS["Traceparent"]}
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 async def test_a_tool_sees_them_too() -> None:
     seen: list[tuple[str, Any]] = []
 

@@ -27,6 +27,7 @@ def told(response: Any) -> tuple[str, str, str]:
     return status["reason"], details["guardrailsReason"], details["originalError"]["originalErrorType"]
 
 
+@pytest.mark.demand("models.refusal_looks_right_door")
 @documents
 async def test_a_refused_message_has_the_clients_own_reason(document: str) -> None:
     async with home(Runtime(model=Lines(), guards=Guards(Guard(input=DENY)))) as url:
@@ -36,6 +37,7 @@ async def test_a_refused_message_has_the_clients_own_reason(document: str) -> No
     assert answer.messages == []
 
 
+@pytest.mark.demand("models.refusal_looks_right_door")
 @documents
 async def test_a_stopped_answer_keeps_what_was_said_as_failed(document: str) -> None:
     async with home(Runtime(model=Lines(says("My gun")), guards=Guards(Guard(output=DENY)))) as url:
@@ -44,6 +46,7 @@ async def test_a_stopped_answer_keeps_what_was_said_as_failed(document: str) -> 
     assert [("".join(m["content"]), m["status"]["code"]) for m in answer.messages] == [("My ", "Failed")]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 async def test_the_pages_own_lists_are_kept_to() -> None:
     async with home(Runtime(model=Lines(says("Yes."), says("Yes.")))) as url:
         denied = await ask(url, body(data(text("Poker tonight?"), cloud=cloud([], ["poker"]))))

@@ -46,6 +46,7 @@ async def get(url: str, target: str, accept: str = "application/json") -> Answer
         return read(await client.head(), await client.body())
 
 
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql", "copilotkit.message_ids_parent_ids")
 async def test_parts_as_the_peer_writes_them() -> None:
     async with home(runtime()) as url:
         answer = await ask(url, body(data()))
@@ -74,6 +75,7 @@ async def test_parts_as_the_peer_writes_them() -> None:
     assert answer.response["status"] == {"code": "Success", "__typename": "SuccessResponseStatus"}
 
 
+@pytest.mark.demand("copilotkit.text_event_stream_plain")
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 async def test_events_where_a_client_takes_only_those(document: str) -> None:
     async with home(runtime()) as url:
@@ -82,6 +84,7 @@ async def test_events_where_a_client_takes_only_those(document: str) -> None:
     assert answer.text == "Hello, world!"
 
 
+@pytest.mark.demand("copilotkit.text_event_stream_plain")
 @pytest.mark.parametrize("accept", [None, "*/*", "multipart/mixed", "text/event-stream;q=0, multipart/*"])
 async def test_parts_where_anything_is_taken(accept: str | None) -> None:
     async with home(runtime()) as url:
@@ -90,6 +93,7 @@ async def test_parts_where_anything_is_taken(accept: str | None) -> None:
     assert answer.text == "Hello, world!"
 
 
+@pytest.mark.demand("copilotkit.text_event_stream_plain")
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
@@ -106,6 +110,7 @@ async def test_one_json_for_a_document_without_directives(accept: str | None, ki
     assert answer.response["status"]["code"] == "Success"
 
 
+@pytest.mark.demand("copilotkit.text_event_stream_plain")
 async def test_a_stream_that_is_not_accepted() -> None:
     async with home(runtime()) as url:
         answer = await ask(url, body(data()), "application/json")
@@ -115,6 +120,7 @@ async def test_a_stream_that_is_not_accepted() -> None:
     assert events.data["availableAgents"]["agents"][0]["name"] == "default"
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled", "copilotkit.text_event_stream_plain")
 async def test_queries_by_get_and_by_post() -> None:
     async with home(runtime()) as url:
         posted = await ask(url, AGENTS)
@@ -129,6 +135,7 @@ async def test_queries_by_get_and_by_post() -> None:
     assert nothing.head.status == 405
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 async def test_agent_state() -> None:
     fields = "threadId threadExists state messages"
     query = f"query($data: LoadAgentStateInput!) {{ loadAgentState(data: $data) {{ {fields} }} }}"
@@ -156,6 +163,7 @@ BAD: list[Any] = [
 ]
 
 
+@pytest.mark.demand("copilotkit.errors_http_200_errors")
 @pytest.mark.parametrize("value", BAD)
 async def test_what_does_not_fit_the_schema(value: Any) -> None:
     """400 as GraphQL over HTTP has it; but of that CopilotKit's client shows its user nothing."""
@@ -170,6 +178,7 @@ async def test_what_does_not_fit_the_schema(value: Any) -> None:
             assert answer.errors[0]["message"]
 
 
+@pytest.mark.demand("copilotkit.errors_http_200_errors")
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 @pytest.mark.parametrize(
     ("more", "code", "words"),
@@ -198,6 +207,7 @@ async def test_a_run_that_cannot_begin(document: str, more: Any, code: str, word
     assert more["originalError"]["message"] == error["message"]
 
 
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize(
     "more", [{"thread": "x"}, {"runId": 7}, {"messages": [{"id": "1"}]}, {"frontend": {}}]
 )
@@ -212,6 +222,7 @@ async def test_a_field_that_does_not_fit(more: Any) -> None:
 KEYS = AuthSettings(keys={"ada": Secret("ada-key")})
 
 
+@pytest.mark.demand("copilotkit.key_taken_authorization_x")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -225,6 +236,7 @@ async def test_a_key_by_either_header(headers: dict[str, str]) -> None:
         assert (await ask(url, body(data()), headers=headers)).text == "Hello, world!"
 
 
+@pytest.mark.demand("copilotkit.key_taken_authorization_x")
 @pytest.mark.parametrize("headers", [{}, {"x-copilotcloud-public-api-key": "ck_pub_wrong"}])
 async def test_no_key_is_said_in_the_words_of_the_client(headers: dict[str, str]) -> None:
     async with home(runtime(), authenticate=Authenticator(KEYS)) as url:
@@ -237,6 +249,7 @@ async def test_no_key_is_said_in_the_words_of_the_client(headers: dict[str, str]
     assert json.loads(other.raw)["code"] == "unauthorized"
 
 
+@pytest.mark.demand("copilotkit.key_taken_authorization_x")
 async def test_a_preflight_takes_the_clients_headers() -> None:
     asked = "content-type,x-copilotcloud-public-api-key,x-copilotkit-runtime-client-gql-version"
     async with home(runtime(), cors=("https://app.example",)) as url, Client(url) as client:
@@ -248,6 +261,7 @@ async def test_a_preflight_takes_the_clients_headers() -> None:
     assert head.headers["access-control-allow-headers"] == asked
 
 
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
 async def test_keep_alives_are_parts_that_change_nothing() -> None:
     beats = asyncio.Event()
 
@@ -271,6 +285,7 @@ async def test_keep_alives_are_parts_that_change_nothing() -> None:
     assert answer.text == "one two"
 
 
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 async def test_looking_around_is_off_until_it_is_switched_on() -> None:
     question = {"query": "{ __schema { queryType { name } } }"}
     async with home(runtime()) as url:
@@ -291,6 +306,7 @@ async def test_looking_around_is_off_until_it_is_switched_on() -> None:
     assert "http" not in html.replace("https://", "http")
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 async def test_any_document_that_is_valid() -> None:
     """Aliases, named fragments, a list twice, an initial count, skipped fields: graphql-core's business."""
     document = """mutation($d: GenerateCopilotResponseInput!, $no: Boolean = false) {

@@ -41,6 +41,7 @@ def test_the_documents() -> None:
     assert "AgentStateMessageOutput" not in STATELESS
 
 
+@pytest.mark.demand("copilotkit.clients_1_0_client")
 @documents
 async def test_a_question_is_said_in_words_and_answered_in_words(document: str) -> None:
     @tool
@@ -58,6 +59,7 @@ async def test_a_question_is_said_in_words_and_answered_in_words(document: str) 
     assert (result["result"], answered.text) == ("Hello Ada", "Done.")
 
 
+@pytest.mark.demand("copilotkit.clients_1_0_client")
 async def test_a_question_is_an_event_where_there_is_a_place_for_it() -> None:
     @tool
     def greet(ctx: ToolContext) -> str:
@@ -69,6 +71,7 @@ async def test_a_question_is_an_event_where_there_is_a_place_for_it() -> None:
     assert (asked.text, len(asked.response["metaEvents"])) == ("", 1)
 
 
+@pytest.mark.demand("copilotkit.clients_1_0_client")
 @pytest.mark.parametrize(("document", "states"), [(UNASKED, 1), (STATELESS, 0)])
 async def test_a_state_is_told_only_to_those_that_know_one(document: str, states: int) -> None:
     """1.0 breaks at a kind of message that it does not know; and its list may have no holes."""

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.io
 both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 @pytest.mark.parametrize("given", ["plain words", ""])
 async def test_a_plain_string_of_langchain(given: str, document: str) -> None:
@@ -45,6 +46,7 @@ async def said_to(anthropic: Anthropic, *messages: dict[str, Any]) -> Answer:
         return await ask(url, body(data(*messages)))
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_the_first_message_is_not_the_instructions() -> None:
     """There it is, whoever said it: without instructions the page's question is lost."""
     async with connected() as (upstream, made):
@@ -55,6 +57,7 @@ async def test_the_first_message_is_not_the_instructions() -> None:
     assert sent["messages"][0]["content"][0]["text"] == "hi"
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_later_instructions_are_nothing_the_assistant_said() -> None:
     """There they are put into its mouth, with a line before them in capital letters."""
     talk = [
@@ -71,6 +74,7 @@ async def test_later_instructions_are_nothing_the_assistant_said() -> None:
     assert spoken == [("user", "hi"), ("assistant", "Hello."), ("user", "bye")]
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_words_that_look_like_thoughts_are_words() -> None:
     """There what stands between these tags is taken out of the answer, also where it was asked for."""
     words = "Write <thinking>so</thinking> around it."
@@ -80,6 +84,7 @@ async def test_words_that_look_like_thoughts_are_words() -> None:
     assert answer.text == words
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_an_answer_without_words_is_not_made_up() -> None:
     """There, after a tool's result, a sentence that no model said stands in its place."""
 
@@ -100,6 +105,7 @@ async def test_an_answer_without_words_is_not_made_up() -> None:
     assert (answer.text, answer.response["status"]["code"]) == ("", "Success")
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_long_conversation_is_sent_whole() -> None:
     """There its beginning is left out without a word, by a guess of three letters to a token."""
     model = Lines(says("ok"))
@@ -109,6 +115,7 @@ async def test_a_long_conversation_is_sent_whole() -> None:
     assert [len(one.text) for one in model.asked[0].messages] == [40_000] * 21
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_hooks_need_no_key_of_a_cloud() -> None:
     """There they are called only for who sends one."""
     before: list[Asked] = []
@@ -120,6 +127,7 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
     assert (len(before), len(after)) == (1, 1)
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @pytest.mark.long
 @pytest.mark.io
 async def test_an_mcp_server_that_was_down_is_asked_again(
@@ -139,6 +147,7 @@ async def test_an_mcp_server_that_was_down_is_asked_again(
         assert "things__add" in await offered(servers)
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_remote_endpoint_is_not_asked_what_it_has_with_every_request() -> None:
     """There it is, and twice to load a state. Of its paths the short ones are not used: by one of them who
     asks for a state runs the agent."""

@@ -29,6 +29,7 @@ both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 VALUES: list[Any] = [42, 0, True, False, 1.5, [1, "a"], {"a": None}, "", "text", None]
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 @pytest.mark.parametrize("value", VALUES, ids=str)
 async def test_a_result_that_is_no_object(value: Any, document: str) -> None:
@@ -46,6 +47,7 @@ async def test_a_result_that_is_no_object(value: Any, document: str) -> None:
     assert answer.text == "ok"
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 async def test_arguments_that_are_no_json_end(document: str) -> None:
     """There the stream never ends."""
@@ -63,6 +65,7 @@ async def test_arguments_that_are_no_json_end(document: str) -> None:
     assert answer.text == "Sorry."
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_every_agent_is_listed_and_can_be_asked() -> None:
     """There only those of remote endpoints are listed."""
 
@@ -79,6 +82,7 @@ async def test_every_agent_is_listed_and_can_be_asked() -> None:
             assert (await ask(url, body(data(agentSession=session)))).response["status"]["code"] == "Success"
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 async def test_a_layer_sees_every_word(document: str) -> None:
     """There what watches a run is put around it after it has begun, and sees no chunk."""
@@ -98,6 +102,7 @@ async def test_a_layer_sees_every_word(document: str) -> None:
     assert seen == ["a", "b", "c"]
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 async def test_the_pages_model_and_a_temperature_of_nothing(document: str) -> None:
     """There the first is not looked at, and the second is dropped because zero is false."""
@@ -110,6 +115,7 @@ async def test_the_pages_model_and_a_temperature_of_nothing(document: str) -> No
     assert (small.asked[0].settings.temperature, small.asked[0].settings.max_tokens) == (0, 5)
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_task_of_a_newer_page() -> None:
     """There CopilotTask of 1.50 and later, which still speaks GraphQL, gets a 400."""
     model = Lines(says("Done."))
@@ -119,6 +125,7 @@ async def test_a_task_of_a_newer_page() -> None:
     assert answer.text == "Done."
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @both_ways
 async def test_an_upstream_that_fails_is_told_in_our_words(document: str) -> None:
     """There the browser gets what the upstream said."""

@@ -32,6 +32,7 @@ def older(frames: list[Frame]) -> list[Any]:
     return [frame.json["value"] for frame in frames if frame.json.get("name") == "on_interrupt"]
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 @ways
 async def test_the_question_is_said_in_both(way: str) -> None:
     async with house(Runtime(model=Lines(calls(("greet", "{}"))), tools=[greet])) as server:
@@ -41,6 +42,7 @@ async def test_the_question_is_said_in_both(way: str) -> None:
     assert (older(frames)[0]["message"], older(frames)[0]["reason"]) == ("Your name?", "input_required")
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 @ways
 @pytest.mark.parametrize("version", ["", "1.0"])
 async def test_beside_a_call_of_the_page_it_waits(way: str, version: str) -> None:
@@ -53,6 +55,7 @@ async def test_beside_a_call_of_the_page_it_waits(way: str, version: str) -> Non
     assert len(frames[-1].json["outcome"].get("interrupts", ())) == (1 if version else 0)
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 async def test_an_answer_without_a_name_is_for_the_one_that_was_shown() -> None:
     """One click must never allow two things."""
     done: list[str] = []
@@ -79,6 +82,7 @@ async def test_an_answer_without_a_name_is_for_the_one_that_was_shown() -> None:
     assert done == ["1"]
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 @pytest.mark.parametrize("way", ["/agui/default", "/copilotkit/agent/default/run"])
 async def test_a_command_that_names_its_question(way: str) -> None:
     model = Lines(calls(("greet", "{}")), says("Bye."))
@@ -90,6 +94,7 @@ async def test_a_command_that_names_its_question(way: str) -> None:
     assert text_of(frames) == "Bye."
 
 
+@pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize(
     ("given_answer", "booked"),

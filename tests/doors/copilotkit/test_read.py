@@ -48,6 +48,7 @@ def result(id: str, content: str) -> dict[str, Any]:
     return {"id": f"result-{id}", "createdAt": WHEN, "resultMessage": made}
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 @both_ways
 async def test_every_kind_of_message(document: str) -> None:
     state = {"threadId": "t", "agentName": "a", "role": "assistant", "state": "{}", "running": True}
@@ -89,6 +90,7 @@ async def test_every_kind_of_message(document: str) -> None:
     assert prompt.messages[-2].parts == (Image("data:image/png;base64,AAAA"),)
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.tool_list_order_de")
 @both_ways
 async def test_actions_of_the_page(document: str) -> None:
     """Server tools first, and a page's action never takes one's place; what is disabled is left out."""
@@ -114,6 +116,7 @@ async def test_actions_of_the_page(document: str) -> None:
     assert [spec.name for spec in agent.tools] == ["mine", "setColor", "far", "plain"]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 @both_ways
 async def test_forwarded_parameters(document: str) -> None:
     given = {"temperature": 0, "maxTokens": 12.0, "stop": ["a", "b"], "model": "any"}
@@ -122,6 +125,9 @@ async def test_forwarded_parameters(document: str) -> None:
     assert isinstance(settings.max_tokens, int)
 
 
+@pytest.mark.demand(
+    "copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests"
+)
 @pytest.mark.parametrize(
     ("given", "choice"),
     [
@@ -146,6 +152,7 @@ async def test_a_choice_of_what_is_not_offered() -> None:
     assert "toolChoiceFunctionName" in answer.errors[0]["message"]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 async def test_a_model_by_its_name_and_an_agent_by_its_own() -> None:
     models = {name: Lines(says(name), says(name)) for name in ("one", "two")}
     runtime = Runtime(assistants=[Assistant(name, model) for name, model in models.items()])
@@ -160,6 +167,7 @@ async def test_a_model_by_its_name_and_an_agent_by_its_own() -> None:
     assert "'three'" in answer.errors[0]["message"]
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 async def test_context_is_said_once() -> None:
     """The client writes it into its own system message, if there is one."""
     context = [{"description": "Page", "value": "Cart"}]
@@ -172,6 +180,9 @@ async def test_context_is_said_once() -> None:
     assert "Page: Cart" in agent.messages[0].text
 
 
+@pytest.mark.demand(
+    "copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests"
+)
 @both_ways
 @pytest.mark.parametrize(
     "kind", ["Chat", "Task", "TextareaCompletion", "TextareaPopover", "Suggestion", None]
@@ -183,6 +194,7 @@ async def test_every_kind_of_request(document: str, kind: str | None) -> None:
     await asked(data(metadata={"requestType": kind}, cloud=cloud, extensions=more), document)
 
 
+@pytest.mark.demand("copilotkit.message_ids_parent_ids")
 async def test_thread_and_run_are_given_back() -> None:
     async with home(Runtime(model=Lines(*[says("Yes.")] * 3))) as url:
         mine = await ask(url, body(data(threadId="mine", runId="r7")))
@@ -210,6 +222,7 @@ async def worked(document: str, **more: Any) -> Answer:
         return await ask(url, body(data(**more), document))
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 @both_ways
 async def test_the_state_of_an_agent(document: str) -> None:
     state = {"agentName": "default", "state": '{"x":1}', "config": "{}"}
@@ -250,6 +263,7 @@ def remove(path: str) -> str:
     return f"removed {path}"
 
 
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind")
 @both_ways
 @pytest.mark.parametrize(
     ("name", "arguments", "response", "told"),
@@ -298,6 +312,7 @@ async def test_an_event_that_answers_nothing_of_ours(event: Any) -> None:
     assert (await asked(data(metaEvents=[event]))).messages[-1].text == "hi"
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_question_beside_a_call_of_the_page_waits_for_it() -> None:
     """The client posts as soon as it has run its call, and would forget the question."""
     model = Lines(calls(("setColor", '{"color":"red"}'), ("remove", '{"path":"/x"}')), says("Done."))

@@ -60,6 +60,7 @@ def fail() -> str:
     raise ValueError("kaboom")
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 @both_ways
 async def test_what_was_said_is_loaded_again(document: str) -> None:
     system = text("be good", "system", "s1")
@@ -92,6 +93,7 @@ async def test_what_was_said_is_loaded_again(document: str) -> None:
     ]
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 async def test_an_answer_that_was_made_anew_is_loaded_alone() -> None:
     system = text("be good", "system", "s1")
     model = Lines(
@@ -112,6 +114,7 @@ async def test_an_answer_that_was_made_anew_is_loaded_alone() -> None:
     assert [said.get("content") for said in told] == ["sum", "5.", "bye", "."]
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 async def test_an_action_of_the_page_and_its_result() -> None:
     model = Lines(calls(("setColor", '{"color":"red"}')), says("Red now."))
     async with home(Runtime(model=model)) as url:
@@ -136,6 +139,7 @@ async def test_an_action_of_the_page_and_its_result() -> None:
     assert found["messages"][2] == {**result, "actionName": "setColor"}
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 async def test_a_failed_result_and_a_picture() -> None:
     image = {"id": "i", "createdAt": WHEN, "imageMessage": {"format": "png", "bytes": "AAAA", "role": "user"}}
     async with home(Runtime(model=Lines(calls(("fail", "{}")), says("Oh.")), tools=[fail])) as url:
@@ -157,6 +161,7 @@ async def planner(turn: Turn) -> AsyncIterator[Event]:
     yield RunFinished("stop")
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 @both_ways
 async def test_the_state_of_an_agent(document: str) -> None:
     agents = {"planner": planner, "other": planner}
@@ -174,6 +179,7 @@ async def test_the_state_of_an_agent(document: str) -> None:
     assert other == NOTHING
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 async def test_another_owners_conversation_does_not_exist() -> None:
     async with home(Runtime(model=Lines(says("Yes."))), authenticate=KEYED) as url:
         await ask(url, body(data()), headers={"Authorization": "Bearer ada-key"})
@@ -181,6 +187,7 @@ async def test_another_owners_conversation_does_not_exist() -> None:
         assert await loaded(url, key="bob-key") == NOTHING
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 @pytest.mark.parametrize("kind", ["Task", "Suggestion", "TextareaCompletion", "TextareaPopover"])
 async def test_what_is_asked_beside_the_chat_is_not_kept(kind: str) -> None:
     async with home(Runtime(model=Lines(says("Yes.")))) as url:
@@ -188,12 +195,14 @@ async def test_what_is_asked_beside_the_chat_is_not_kept(kind: str) -> None:
         assert await loaded(url) == NOTHING
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_nothing_is_kept_where_nothing_shall_be() -> None:
     async with home(Runtime(model=Lines(says("Yes.")), recorded="off")) as url:
         await ask(url, body(data()))
         assert await loaded(url) == NOTHING
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_every_generation_finds_the_same_thread() -> None:
     model = Lines(says("Old."), says("New."))
     async with house(Runtime(model=model)) as server:
@@ -211,6 +220,7 @@ async def test_every_generation_finds_the_same_thread() -> None:
     assert [message["content"] for message in found["messages"]] == ["hi", "Old.", "more", "New."]
 
 
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_leaving_in_the_middle_keeps_what_was_said() -> None:
     ended = asyncio.Event()
 
@@ -234,6 +244,7 @@ async def test_leaving_in_the_middle_keeps_what_was_said() -> None:
     assert [message["content"] for message in found["messages"]] == ["hi", "Half of it"]
 
 
+@pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
 async def test_another_agent_on_the_same_thread_is_another() -> None:
     two = [Assistant("a", Lines(says("A."))), Assistant("b", Lines(says("B.")))]
     async with home(Runtime(assistants=two)) as url:

@@ -105,6 +105,12 @@ def shape(response: dict[str, Any]) -> dict[str, Any]:
     return {"messages": messages, "status": told}
 
 
+@pytest.mark.demand(
+    "copilotkit.message_ids_parent_ids",
+    "copilotkit.graphql_door_results_encoded",
+    "copilotkit.peer_bugs_listed_notes",
+    "copilotkit.differential_recorded_traffic_typescript",
+)
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 @pytest.mark.parametrize("name", RECORDED)
 async def test_the_client_ends_with_the_same_data(name: str, document: str) -> None:
@@ -145,6 +151,7 @@ def better(name: str) -> dict[str, Any]:
     return theirs
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_agents_are_not_forgotten_after_one_was_chosen() -> None:
     """The peer keeps only the selected agent after a request with a session."""
     question = {"query": "{ availableAgents { agents { name } } }"}

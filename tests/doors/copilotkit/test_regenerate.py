@@ -103,6 +103,7 @@ async def seen_again(page: Page) -> None:
     ]
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees", "copilotkit.peer_bugs_listed_notes")
 async def test_the_last_answer(store: Keeper) -> None:
     lines = Lines(says("One."), says("Two."), says("Another two."), says("Three."))
     async with house(Runtime(model=lines, store=store)) as server:
@@ -122,6 +123,7 @@ async def test_the_last_answer(store: Keeper) -> None:
     assert texts == ["One.", "Two.", "Another two.", "Three."]
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 async def test_the_first_answer_again_and_again(store: Keeper) -> None:
     lines = Lines(*(says(f"{n}.") for n in range(6)))
     async with house(Runtime(model=lines, store=store)) as server:
@@ -137,6 +139,7 @@ async def test_the_first_answer_again_and_again(store: Keeper) -> None:
         await seen_again(page)
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 @pytest.mark.parametrize("id", ["u-first", "another"])
 async def test_an_edited_question(store: Keeper, id: str) -> None:
     """Under its own id or a new one; before it something stays."""
@@ -199,6 +202,7 @@ async def test_a_call_of_the_page_is_no_cut(store: Keeper) -> None:
         await seen_again(page)
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 async def test_an_answer_or_a_result_goes_on_although_the_talk_is_not_posted(store: Keeper) -> None:
     """Some post only what a person said, with an answer or a result: what that is for stands."""
 
@@ -237,6 +241,7 @@ async def test_a_failed_answer_made_anew(store: Keeper) -> None:
         await seen_again(page)
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 async def test_a_client_that_sends_only_what_is_new_loses_nothing(store: Keeper) -> None:
     async with house(Runtime(model=Lines(says("One."), says("Two.")), store=store)) as server:
         page = Page(server)

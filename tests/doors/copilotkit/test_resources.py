@@ -34,6 +34,7 @@ async def status(server: House, target: str, body: object = None, method: str = 
         return head.status, head.headers.get("cache-control", "")
 
 
+@pytest.mark.demand("copilotkit.route_newest_clients_know")
 async def test_threads_by_the_single_endpoint() -> None:
     async with house(Runtime(model=Lines(says("Yes."), says("Yes.")))) as server:
         _, info = await asked(server, "/copilotkit", {"method": "info"})
@@ -53,6 +54,7 @@ async def test_threads_by_the_single_endpoint() -> None:
         assert head.status == 404
 
 
+@pytest.mark.demand("copilotkit.route_newest_clients_know")
 @pytest.mark.parametrize(
     ("path", "method", "expected"),
     [
@@ -91,6 +93,7 @@ async def test_another_owners_thread_is_not_carried_either() -> None:
         assert (await status(server, "/copilotkit", carried("/threads")))[0] == 401
 
 
+@pytest.mark.demand("copilotkit.route_newest_clients_know")
 async def test_all_threads_of_an_owner_are_deleted_and_no_other() -> None:
     async with house(Runtime(model=Lines(*[says("Yes.")] * 3)), authenticate=KEYED) as server:
         for key, thread in (("ada", "a1"), ("ada", "a2"), ("bob", "b1")):
@@ -110,6 +113,7 @@ async def test_all_threads_of_an_owner_are_deleted_and_no_other() -> None:
             assert [thread["id"] for thread in listed["threads"]] == left
 
 
+@pytest.mark.demand("copilotkit.route_newest_clients_know")
 async def test_what_only_the_cloud_has() -> None:
     async with house(Runtime(model=Lines())) as server:
         for target in ("/threads/subscribe", "/annotate"):

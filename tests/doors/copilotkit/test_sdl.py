@@ -53,12 +53,14 @@ def sorted_arguments(line: str) -> str:
     return head + bracket + ", ".join(sorted(inside.split(", "))) + close + tail
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
 def test_every_definition_is_as_recorded() -> None:
     recorded = (RECORDED / "schema.graphql").read_text("utf-8")
     assert definitions(SDL) == definitions(recorded)
 
 
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 def test_the_schema_is_sound() -> None:
     build_schema(SDL)
     for document in (DOCUMENT, GENERIC, WHOLE, OLDER):
@@ -66,6 +68,7 @@ def test_the_schema_is_sound() -> None:
     assert {d.name for d in schema().directives} >= {"defer", "stream", "skip", "include"}
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.parametrize("document", [DOCUMENT, OLDER])
 def test_documents_of_the_clients_have_a_plan(document: str) -> None:
     prepared = prepare(document, "generateCopilotResponse", False, DocumentLimits())
@@ -76,6 +79,7 @@ def test_documents_of_the_clients_have_a_plan(document: str) -> None:
     assert prepare(document, "generateCopilotResponse", False, DocumentLimits()) is prepared
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
 def test_the_recorded_document_has_the_same_plan() -> None:
     for name in ("text", "agent/agent_lg"):
@@ -87,6 +91,7 @@ def test_the_recorded_document_has_the_same_plan() -> None:
         )
 
 
+@pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -59,6 +59,7 @@ async def still(model: Flood) -> int:
     return before
 
 
+@pytest.mark.demand("copilotkit.property_test_fan_event")
 @pytest.mark.long
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
 async def test_a_slow_reader_stops_the_model_and_loses_nothing(document: str) -> None:
@@ -75,6 +76,7 @@ async def test_a_slow_reader_stops_the_model_and_loses_nothing(document: str) ->
     assert model.said == 1500
 
 
+@pytest.mark.demand("copilotkit.graphql_client_abort_cancels")
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC, WHOLE])
 async def test_leaving_ends_the_model(document: str) -> None:
     model = Flood(10**9, "word ")
@@ -88,6 +90,7 @@ async def test_leaving_ends_the_model(document: str) -> None:
     assert runtime.active == 0
 
 
+@pytest.mark.demand("copilotkit.graphql_client_abort_cancels")
 @pytest.mark.parametrize("document", [DOCUMENT, GENERIC, WHOLE])
 async def test_leaving_before_the_first_word(document: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
@@ -107,6 +110,7 @@ async def test_leaving_before_the_first_word(document: str) -> None:
         await asyncio.wait_for(ended.wait(), STUCK)
 
 
+@pytest.mark.demand("copilotkit.property_test_fan_event", "copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("document", [GENERIC, WHOLE])
 async def test_what_must_be_kept_has_a_limit(document: str) -> None:
     limits = DocumentLimits(max_answer_mb=1)

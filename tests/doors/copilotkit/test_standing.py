@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ class Page:
         return [(message.id or "", message.text) for message in self.shown]
 
 
+@pytest.mark.demand("copilotkit.after_reload_user_sees")
 @given(st.lists(STEP, min_size=1, max_size=8))
 def test_what_stands_is_what_the_page_shows(steps: list[tuple[str, int, str, bool]]) -> None:
     page = Page()

@@ -50,6 +50,7 @@ def said(result: types.CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras")
 async def test_it_is_introduced_and_lists_everything(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
         assert client.protocol_version == VERSIONS[mode]
@@ -70,6 +71,7 @@ async def test_it_is_introduced_and_lists_everything(place: Place, mode: str) ->
         assert message.content.text == QUESTION
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras")
 async def test_an_operation_is_called(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
         result = await client.call_tool("net_get_hosts", {"q": "web"})
@@ -79,6 +81,7 @@ async def test_an_operation_is_called(place: Place, mode: str) -> None:
     assert not result.is_error
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras")
 @pytest.mark.long
 async def test_an_assistant_is_asked(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
@@ -86,6 +89,7 @@ async def test_an_assistant_is_asked(place: Place, mode: str) -> None:
     assert said(result).startswith("Hello! I am rightseat's demo")
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras")
 async def test_what_an_assistants_tools_gave_is_not_its_answer(mode: str) -> None:
     """Its words are, also where a tool of its own has failed."""
 
@@ -118,6 +122,7 @@ async def test_progress_is_told_to_who_wants_it(place: Place, mode: str) -> None
     assert told == [(1, "calls net_get_hosts")]
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras")
 async def test_a_call_that_needs_a_yes_asks_the_clients_user(careful: Place, mode: str) -> None:
     person = Person(("accept", {"approved": True}))
     async with Client(careful.url, mode=mode, elicitation_callback=person) as client:
@@ -145,6 +150,7 @@ async def test_a_client_that_cannot_ask_is_told_the_question(careful: Place, mod
     assert careful.api.asked == []
 
 
+@pytest.mark.demand("agents.mcp_stateless_both_eras", "flows.flow_mcp_tool")
 async def test_a_flow_asks_and_goes_on(place: Place, mode: str) -> None:
     person = Person(("accept", {"answer": "web-01"}))
     async with Client(place.url, mode=mode, elicitation_callback=person) as client:
@@ -153,6 +159,7 @@ async def test_a_flow_asks_and_goes_on(place: Place, mode: str) -> None:
     assert result.structured_content == {"outputs": {"start": "web-01"}}
 
 
+@pytest.mark.demand("agents.real_mcp_servers_stdio")
 async def test_bad_arguments_are_a_result_and_an_unknown_tool_is_an_error(place: Place, mode: str) -> None:
     async with Client(place.url, mode=mode) as client:
         result = await client.call_tool("net_get_hosts", {"q": 7})

@@ -77,6 +77,7 @@ async def test_an_unknown_version_gets_our_newest(home: House) -> None:
     assert headers["mcp-session-id"].startswith("ask-")
 
 
+@pytest.mark.demand("agents.real_mcp_servers_stdio")
 @pytest.mark.parametrize(
     "method", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"]
 )
@@ -207,6 +208,7 @@ async def test_an_unknown_method_is_a_404_in_the_newer_era_only(home: House) -> 
     assert (status, answer["error"]["code"]) == (200, -32601)
 
 
+@pytest.mark.demand("agents.dns_rebinding_origin_checks")
 async def test_it_needs_the_same_key_as_every_door(tmp_path: Path) -> None:
     async with placed(tmp_path, authenticate=KEYED) as place:
         body = asking("tools/call", {"name": "net_get_hosts", "arguments": {}})
@@ -218,6 +220,7 @@ async def test_it_needs_the_same_key_as_every_door(tmp_path: Path) -> None:
         assert (status, place.api.asked) == (200, ["GET /hosts"])
 
 
+@pytest.mark.demand("agents.dns_rebinding_origin_checks")
 @pytest.mark.parametrize("header", [{"Host": "evil.com"}, {"Origin": "http://evil.com"}])
 async def test_another_host_or_origin_is_refused(tmp_path: Path, header: dict[str, str]) -> None:
     async with placed(tmp_path) as place:
@@ -235,6 +238,7 @@ async def test_a_form_post_from_a_page_is_refused(home: House) -> None:
     assert status == 415
 
 
+@pytest.mark.demand("agents.dns_rebinding_origin_checks")
 async def test_an_answer_of_somebody_else_answers_nothing(tmp_path: Path) -> None:
     """A question goes out on one owner's stream. Another owner who knew its id could not answer it."""
     ada, bob = {"Authorization": "Bearer ada-key"}, {"Authorization": "Bearer bob-key"}

@@ -15,6 +15,7 @@ def made(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
     return artifact(Artifact("a1", kind, name, content), set())
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 @pytest.mark.parametrize(
     "content",
     [
@@ -38,6 +39,7 @@ def test_what_is_no_table_is_text(content: Any) -> None:
     assert made("table", content)["type"] == "text"
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 @pytest.mark.parametrize(
     ("content", "params"),
     [
@@ -57,6 +59,7 @@ def test_charts_by_their_fields(content: Any, params: dict[str, Any]) -> None:
     assert (found["type"], found["content"], found["chart_params"]) == ("chart", ROWS, params)
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 def test_charts_as_echarts_options() -> None:
     series = [
         {"type": "line", "name": "close", "data": [1, 3]},
@@ -91,6 +94,7 @@ def test_a_chart_that_the_client_cannot_draw_is_shown_all_the_same(content: Any)
     assert "chart_params" not in found
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 def test_names_are_safe_in_the_clients_page_and_never_the_same_twice() -> None:
     taken = {"Prices"}
     names = [

@@ -7,6 +7,7 @@ from rightseat.doors.openbb.bearing import bears, words
 PRICES = "Closing prices of a share by day; symbol AAPL; columns: date, close"
 
 
+@pytest.mark.demand("openbb.explicit_context_goes_model")
 @pytest.mark.parametrize(
     ("question", "added", "about"),
     [

@@ -40,6 +40,7 @@ async def get(url: str, path: str, headers: dict[str, str] | None = None) -> tup
         return await client.head(), await client.json()
 
 
+@pytest.mark.demand("openbb.agents_json_features_never")
 async def test_agents_json_is_what_workspace_accepts() -> None:
     async with house(several()) as server:
         head, found = await get(server.url, "/agents.json", {"Host": "127.0.0.1:7777"})
@@ -58,6 +59,7 @@ async def test_agents_json_is_what_workspace_accepts() -> None:
     assert "image" not in found["rightseat-default"]
 
 
+@pytest.mark.demand("openbb.agents_json_features_never")
 async def test_copilots_json_is_what_terminal_pro_accepts() -> None:
     async with house(several(), ServerSettings(port=0, public_url="https://copilot.example/x/")) as server:
         _, found = await get(server.url, "/copilots.json", {"Host": "copilot.example"})
@@ -68,6 +70,7 @@ async def test_copilots_json_is_what_terminal_pro_accepts() -> None:
     assert found["rightseat_default"]["endpoints"] == {"query": "https://copilot.example/x/v1/query"}
 
 
+@pytest.mark.demand("openbb.agents_json_features_never")
 async def test_each_query_url_reaches_its_assistant() -> None:
     async with house(several()) as server:
         host = {"Host": server.url.removeprefix("http://")}
@@ -82,6 +85,7 @@ async def test_each_query_url_reaches_its_assistant() -> None:
     assert "Q&A desk" in json.loads(missing.body)["detail"]
 
 
+@pytest.mark.demand("openbb.cors_clients_real_origins")
 @pytest.mark.parametrize("path", ["/agents.json", "/copilots.json"])
 async def test_keys_are_the_headers_of_the_dialog(path: str) -> None:
     settings = AuthSettings(keys={"ann": Secret("k1")})
@@ -97,6 +101,7 @@ async def test_keys_are_the_headers_of_the_dialog(path: str) -> None:
     assert answer.text == "I am the default."
 
 
+@pytest.mark.demand("openbb.cors_clients_real_origins")
 @pytest.mark.parametrize(
     "path", ["/agents.json", "/copilots.json", "/v1/query", "/v1/query/default", "/v1/feedback"]
 )
@@ -122,6 +127,7 @@ async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
     assert "POST" in head.headers["access-control-allow-methods"]
 
 
+@pytest.mark.demand("openbb.cors_clients_real_origins")
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "https://pro.openbb.co.evil.example", "http://pro.openbb.co"]
 )
@@ -134,6 +140,7 @@ async def test_a_strangers_page_may_not_and_openbbs_may_call_no_other_door(origi
     assert other.status == 403
 
 
+@pytest.mark.demand("openbb.cors_clients_real_origins")
 async def test_the_chats_id_is_the_conversations_and_is_given_back() -> None:
     model = Lines(says("one"), says("two"))
     headers = {"X-Trace-Id": "0d0f2f0a-7a3b-4a53-9f4e-0f4f6e1f2a10", "Origin": PAGE}
@@ -156,6 +163,7 @@ VOTE = {
 }
 
 
+@pytest.mark.demand("openbb.v1_query_streams_sse")
 async def test_feedback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with house(several()) as server, Client(server.url) as client:
@@ -168,6 +176,7 @@ async def test_feedback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "\n" not in line
 
 
+@pytest.mark.demand("openbb.v1_query_streams_sse")
 @pytest.mark.parametrize("body", [{}, {"vote": "up"}, {**VOTE, "tags": [1]}, [], "x"])
 async def test_feedback_that_is_none(body: Any) -> None:
     async with house(several()) as server, Client(server.url) as client:

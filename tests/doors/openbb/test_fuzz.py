@@ -83,12 +83,14 @@ def test_any_json(bench: Bench, value: Any) -> None:
     check(bench, json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
+@pytest.mark.demand("openbb.bad_input_recorded_case")
 @many
 @given(value=VALUES)
 def test_any_messages(bench: Bench, value: Any) -> None:
     check(bench, json.dumps({"messages": [value, {"role": "human", "content": "add"}]}).encode())
 
 
+@pytest.mark.demand("openbb.bad_input_recorded_case")
 @eras
 @many
 @given(data=st.data())
@@ -105,6 +107,7 @@ def test_broken_bytes(bench: Bench, valid: dict[str, Any], cut: int, junk: bytes
     check(bench, whole[:at] + junk + whole[at + length :])
 
 
+@pytest.mark.demand("openbb.bad_input_recorded_case")
 @many
 @given(result=VALUES, state=VALUES)
 def test_any_result_and_state(bench: Bench, result: Any, state: Any) -> None:

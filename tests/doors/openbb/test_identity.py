@@ -22,6 +22,7 @@ def test_the_hash(data: bytes, total: int) -> None:
     assert xxh64(data) == total
 
 
+@pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 def test_a_widget_without_an_id_has_the_librarys() -> None:
     found = offers(Query(messages=[], widgets=WIDGETS))
     assert derived("OpenBB API", "company_news") == NEWS

@@ -51,6 +51,7 @@ async def test_what_fits_is_given_as_it_came(raw: Any, text: str) -> None:
     assert (found.text, found.failed) == (text, False)
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.parametrize(
     "raw",
     [
@@ -66,6 +67,7 @@ async def test_errors(raw: Any) -> None:
     assert found.failed
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 async def test_a_long_table_is_cut_and_says_so() -> None:
     found = await read(item(ROWS, data_type="object", parse_as="table"))
@@ -74,6 +76,7 @@ async def test_a_long_table_is_cut_and_says_so() -> None:
     assert "2000" in found.text.replace(",", "").replace("\u202f", "")
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 async def test_several_pieces_share_the_budget() -> None:
     pieces = [{"content": json.dumps(ROWS)}, {"content": "short"}, {"content": "word " * 3000}]
@@ -93,6 +96,7 @@ FILES = [
 ]
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 @pytest.mark.parametrize(("data", "form", "word"), FILES)
 @pytest.mark.parametrize("encoded", [True, False])
@@ -103,6 +107,7 @@ async def test_files(data: bytes, form: dict[str, str], word: str, encoded: bool
     assert "x()" not in found.text
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 @pytest.mark.parametrize("kind", ["pdf", "png", "xlsx", "docx", "jpg", "xls"])
 async def test_a_broken_file_is_said_to_be_broken(kind: str) -> None:
@@ -128,6 +133,7 @@ async def web() -> AsyncIterator[tuple[str, Outbound]]:
         yield url, outbound
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 async def test_a_file_by_its_address() -> None:
     async with web() as (url, outbound):
@@ -140,6 +146,7 @@ async def test_a_file_by_its_address() -> None:
     assert "404" in missing.text
 
 
+@pytest.mark.demand("openbb.urls_most_4_fetched")
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/x", "http://169.254.169.254/", "file:///etc/passwd", "http://[::1]/"]
 )

@@ -35,6 +35,7 @@ async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.mark.demand("openbb.urls_most_4_fetched")
 async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(site: str) -> None:
     model = Lines(says("It is 7 %."))
     urls = [f"{site}/rate", "http://169.254.169.254/latest", "file:///etc/passwd"]
@@ -56,11 +57,13 @@ async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(site: str
     assert collection["citations"][0]["source_info"]["type"] == "web"
 
 
+@pytest.mark.demand("openbb.urls_most_4_fetched")
 async def test_at_most_four_pages(site: str) -> None:
     prompt = await asked({"messages": [HUMAN], "urls": [f"{site}/{n}" for n in range(9)] + [5]})
     assert len(prompt.messages) == 5
 
 
+@pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(500)])
     trip = [HUMAN, ai(CALL), tool(data=[item(text)]), ai("Fine.")]
@@ -77,6 +80,7 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     assert "row 0" in prompt.messages[-1].text
 
 
+@pytest.mark.demand("openbb.explicit_context_goes_model")
 @pytest.mark.parametrize("context", [4096, None, 100_000])
 async def test_a_small_model_is_handed_what_was_added_as_if_it_had_asked(context: int | None) -> None:
     question = {"role": "human", "content": "What do the analysts estimate?"}
@@ -106,6 +110,7 @@ async def test_nothing_comes_after_the_answer_to_a_question_of_ours(asked_back: 
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
 
 
+@pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     class Little(Lines):
         context = 4096
@@ -118,6 +123,7 @@ async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     assert sum(estimate(message.text) for message in model.asked[0].messages) < 3072
 
 
+@pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     class Little(Lines):
         context = 4096
@@ -134,6 +140,7 @@ async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     assert sum(estimate(text) for _, text in told) < 3072
 
 
+@pytest.mark.demand("openbb.widgets_become_client_tools")
 async def test_an_assistant_with_little_room_gets_the_chosen_widgets_first() -> None:
     many = [{**WIDGETS["secondary"][0], "uuid": str(uuid.UUID(int=n)), "name": f"W {n}"} for n in range(80)]
     prompt = await asked({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many}}, context=4096)

@@ -37,6 +37,7 @@ def names(prompt: Prompt) -> list[list[str]]:
     return [[call.name for call in message.calls] for message in prompt.messages if message.calls]
 
 
+@pytest.mark.demand("openbb.widgets_become_client_tools", "openbb.text_status_updates_server")
 async def test_a_widget_is_asked_for_with_its_present_values() -> None:
     model = Lines(calls(PRICES), says("It is 233.85."))
     async with house(Runtime(model=model)) as server:
@@ -62,6 +63,7 @@ async def test_a_widget_is_asked_for_with_its_present_values() -> None:
     assert citation["source_info"]["metadata"] == {"input_args": {"symbol": "MSFT", "interval": "1d"}}
 
 
+@pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_several_widgets_go_in_one_call_and_each_result_finds_its_own() -> None:
     model = Lines(calls(PRICES, ("ratios", "{}")), says("Both."))
     async with house(Runtime(model=model)) as server:
@@ -80,6 +82,7 @@ async def test_several_widgets_go_in_one_call_and_each_result_finds_its_own() ->
     assert len(answer.of("copilotCitationCollection")[0]["citations"]) == 1
 
 
+@pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_what_one_call_cannot_carry_waits_its_turn_and_the_model_is_asked_once() -> None:
     search = ("docs_search", '{"query": "x"}')
     model = Lines(calls(search, PRICES, ("news", '{"symbol": "A"}'), ("ratios", "{}")), says("All four."))
@@ -106,6 +109,7 @@ async def test_what_one_call_cannot_carry_waits_its_turn_and_the_model_is_asked_
     assert results(model.asked[1]) == ["found", "prices", "news", "ratios"]
 
 
+@pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_in_2024_a_call_is_a_uuid_and_several_are_made_one_by_one() -> None:
     model = Lines(calls(("historical_stock_price", "{}"), ("ratios", "{}")), says("Both."))
     async with house(Runtime(model=model)) as server:
@@ -124,6 +128,7 @@ async def test_in_2024_a_call_is_a_uuid_and_several_are_made_one_by_one() -> Non
     assert names(model.asked[1]) == [["historical_stock_price", "ratios"]]
 
 
+@pytest.mark.demand("openbb.without_extra_state_continuation")
 async def test_a_client_of_2024_that_echoes_nothing_is_answered_from_its_history() -> None:
     model = Lines(calls(("historical_stock_price", "{}")), says("It is 233.85."))
     async with house(Runtime(model=model)) as server:
@@ -136,6 +141,7 @@ async def test_a_client_of_2024_that_echoes_nothing_is_answered_from_its_history
     assert results(model.asked[1]) == [json.dumps(ROWS)]
 
 
+@pytest.mark.demand("openbb.without_extra_state_continuation")
 async def test_a_client_of_2024_that_echoes_nothing_still_has_what_the_server_found() -> None:
     @tool
     def secret() -> str:
@@ -155,6 +161,7 @@ async def test_a_client_of_2024_that_echoes_nothing_still_has_what_the_server_fo
         assert answer.call is None
 
 
+@pytest.mark.demand("openbb.without_extra_state_continuation")
 async def test_another_chats_call_is_not_taken_for_ours() -> None:
     @tool
     def secret() -> str:
@@ -173,6 +180,7 @@ async def test_another_chats_call_is_not_taken_for_ours() -> None:
     assert results(model.asked[1]) == ["first"]
 
 
+@pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_server_results_stay_here_and_words_before_a_call_are_not_said_twice() -> None:
     @tool
     def secret() -> str:
@@ -198,6 +206,7 @@ class Seeing(Lines):
     images = True
 
 
+@pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.parametrize("kind", [Lines, Seeing])
 async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines]) -> None:
     model = kind(calls(PRICES), says("A chart."))
@@ -214,6 +223,7 @@ async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines])
     assert ("does not take images" in told) is (kind is Lines)
 
 
+@pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_what_the_client_forgets_comes_back_with_the_call() -> None:
     skill = {
         "slug": "brief",
@@ -234,6 +244,7 @@ async def test_what_the_client_forgets_comes_back_with_the_call() -> None:
         assert "Answer in one line." in prompt.messages[0].text
 
 
+@pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_the_same_call_again_ends_the_turn_with_a_sentence() -> None:
     model = Lines(calls(PRICES), calls(PRICES), calls(PRICES), says("ok"))
     async with house(Runtime(model=model)) as server:
@@ -249,6 +260,7 @@ async def test_the_same_call_again_ends_the_turn_with_a_sentence() -> None:
         assert (await chat.give(third.call, item("x"))).text == "ok"
 
 
+@pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_another_call_is_no_loop() -> None:
     model = Lines(calls(PRICES), calls(PRICES, ("ratios", "{}")), says("ok"))
     async with house(Runtime(model=model)) as server:
@@ -275,6 +287,7 @@ FORGED: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.demand("openbb.extra_state_carries_continuation")
 @pytest.mark.parametrize("state", FORGED)
 async def test_a_forged_state_is_nothing_but_a_history(state: Any) -> None:
     model = Lines(calls(PRICES), says("Fine."))
@@ -287,6 +300,7 @@ async def test_a_forged_state_is_nothing_but_a_history(state: Any) -> None:
     assert results(model.asked[1]) == ["x"]
 
 
+@pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_a_forged_queue_can_only_ask_for_what_the_client_has_itself() -> None:
     model = Lines(calls(PRICES), says("Fine."))
     async with house(Runtime(model=model)) as server:
@@ -336,6 +350,7 @@ async def test_a_parameters_options_and_a_skill_are_asked_for_in_the_clients_for
     assert results(model.asked[2])[1] == "# Notes"
 
 
+@pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_a_turn_cannot_go_to_the_client_for_ever() -> None:
     trips = [calls(("price", json.dumps({"symbol": f"S{number}"}))) for number in range(16)]
     model = Lines(*trips[:16], says("Enough."))

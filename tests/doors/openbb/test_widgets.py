@@ -67,6 +67,7 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.demand("openbb.widgets_become_client_tools")
 @pytest.mark.parametrize(("param", "value", "schema"), PARAMS)
 def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: dict[str, Any]) -> None:
     made = parameter({"name": "x", **param}, value)
@@ -74,6 +75,7 @@ def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: d
     checker({"type": "object", "properties": {"x": made}})
 
 
+@pytest.mark.demand("openbb.widgets_become_client_tools")
 def test_a_tool_says_what_the_widget_shows() -> None:
     found = offers(Query(messages=[], widgets=WIDGETS, tools=[SEARCH]))
     assert list(found) == ["price", "ratios", "news", "docs_search", "get_parameter_options"]
@@ -84,6 +86,7 @@ def test_a_tool_says_what_the_widget_shows() -> None:
     assert "AAPL" in offers(Query(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
 
 
+@pytest.mark.demand("openbb.widgets_become_client_tools")
 def test_a_value_is_the_present_one_else_the_first_that_is_set() -> None:
     params = [
         {"name": "a", "current_value": "now", "default_value": "d", "executed_value": "ran"},

@@ -56,6 +56,7 @@ async def told(*events: Event, old: bool = False) -> Answer:
         return await Chat(server.url, old=old, **({"widgets": LISTED} if old else TODAY)).say("hi")
 
 
+@pytest.mark.demand("openbb.v1_query_streams_sse", "openbb.bad_input_recorded_case")
 @pytest.mark.parametrize("old", [True, False])
 @pytest.mark.parametrize(
     "text", ["data: x\n\nevent: y", "\r\n", "\u2028\u0085", '"quoted" \\', "汉字 🙂", "</script>", "\x00"]
@@ -87,6 +88,7 @@ def fails() -> Result:
     return Result("no luck", failed=True)
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 async def test_server_tools_steps_and_thoughts_are_status_updates() -> None:
     thinks: list[Event] = [
         ReasoningStart("r"),
@@ -109,6 +111,7 @@ async def test_server_tools_steps_and_thoughts_are_status_updates() -> None:
     assert begun["details"] == [{"a": 1, "b": 2}]
 
 
+@pytest.mark.demand("openbb.seed_era_requests_get")
 async def test_a_client_of_2024_gets_text_and_calls_only() -> None:
     things: list[Event] = [
         StepStart("s"),
@@ -126,6 +129,7 @@ async def test_a_client_of_2024_gets_text_and_calls_only() -> None:
     assert answer.frames == [("copilotMessageChunk", {"delta": "ok"})]
 
 
+@pytest.mark.demand("openbb.failures_arrive_200_stream")
 @pytest.mark.parametrize("old", [True, False])
 async def test_a_failure_is_a_sentence_in_a_stream(old: bool) -> None:
     async def breaks(prompt: Prompt) -> AsyncIterator[Fragment]:
@@ -138,6 +142,7 @@ async def test_a_failure_is_a_sentence_in_a_stream(old: bool) -> None:
     assert answer.statuses == ([] if old else [("WARNING", "The answer failed")])
 
 
+@pytest.mark.demand("openbb.failures_arrive_200_stream")
 async def test_only_data_that_was_too_long_is_an_error_for_the_client_forgets_it_then() -> None:
     assistant = Assistant("default", Lines(calls(("price", "{}"))), context=600)
     async with house(Runtime(assistants=[assistant])) as server:
@@ -184,6 +189,7 @@ async def test_a_question_of_an_agent_is_text() -> None:
     assert (await told(asks, RunFinished("interrupt"))).text == "Which one?"
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 async def test_suggestions_and_foreign_citations() -> None:
     info = {"type": "widget", "name": "W", "origin": "o", "uuid": "x"}
     cited: list[dict[str, Any]] = [
@@ -201,6 +207,7 @@ async def test_suggestions_and_foreign_citations() -> None:
     assert other["source_info"]["name"]
 
 
+@pytest.mark.demand("openbb.seed_era_requests_get")
 async def test_nothing_comes_before_the_first_event_and_keep_alives_after_it() -> None:
     async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
         await asyncio.sleep(0.3)

@@ -78,6 +78,7 @@ def test_what_nobody_signed_cannot_be_given_back() -> None:
     assert told(wire.thinking(0, "hm", signature="")) == [Reasoning("hm"), *DONE]
 
 
+@pytest.mark.demand("models.anthropic_name_official_sdk")
 def test_blocks_at_the_same_time() -> None:
     """By index, however they mix."""
     first, second = wire.tool_use(0, "add", "[1", "]"), wire.tool_use(1, "sub", "[2", "]")
@@ -111,6 +112,7 @@ def test_arguments_that_come_whole() -> None:
     assert told(wire.block(0, begun), reason="tool_use")[:2] == [CallName(0, "add"), CallArgs(0, '{"a":1.0}')]
 
 
+@pytest.mark.demand("models.anthropic_stop_reasons_default")
 @pytest.mark.parametrize(
     ("reason", "finish"),
     [
@@ -133,6 +135,7 @@ def test_calls_decide_whatever_the_reason_says() -> None:
     assert told(wire.tool_use(0, "add"), reason="max_tokens")[-1] == Finish("length")
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 def test_what_was_in_the_cache_is_part_of_the_input() -> None:
     opening = wire.opening(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
     assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[0] == Used(
@@ -144,6 +147,7 @@ BLOCKS = (wire.thinking(0, "é世"), wire.text(1, "a\u2028b", "🙂\n\n"), wire.
 WHOLE = b"".join(wire.answer(*BLOCKS).events)
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 def test_any_split_gives_the_same() -> None:
     whole = read(WHOLE)
     assert len(whole) == 9

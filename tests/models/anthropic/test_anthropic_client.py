@@ -25,6 +25,7 @@ KEY = "sk-ant-canary-0123456789"
 LONG = wire.answer(wire.text(0, *("w " for _ in range(1000))), rate=10)
 
 
+@pytest.mark.demand("models.anthropic_name_official_sdk", "models.wire_level_fakes_speak")
 async def test_what_goes_over_the_wire() -> None:
     async with connected(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
         came, failure = await asked(model)
@@ -208,6 +209,7 @@ async def test_what_arrived_before_a_cut_is_kept() -> None:
     assert spoken(came) == "w0 w1 w2"
 
 
+@pytest.mark.demand("models.secrets_prompts_never_messages")
 async def test_neither_keys_nor_prompts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     prompt = Prompt(messages=(said("user", "my-private-words"),))
     with caplog.at_level(logging.DEBUG):

@@ -39,6 +39,7 @@ STATUSES: list[tuple[int, str, type[RightseatError], int]] = [
 ]
 
 
+@pytest.mark.demand("models.anthropic_stop_reasons_default", "models.vendor_errors_map_same")
 @pytest.mark.parametrize(("status", "message", "error", "tries"), STATUSES)
 async def test_a_status(status: int, message: str, error: type[RightseatError], tries: int) -> None:
     async with connected(tries=min(tries, 2)) as (upstream, model):
@@ -58,6 +59,7 @@ async def test_an_unknown_model_is_called_one() -> None:
     assert "does not know this model" in failure.message
 
 
+@pytest.mark.demand("models.anthropic_stop_reasons_default")
 async def test_a_wait_that_the_vendor_asks_for() -> None:
     async with connected() as (upstream, model):
         for status in (429, 529):
@@ -77,6 +79,7 @@ async def test_trying_again_helps() -> None:
     assert spoken(came) == "w0 w1 w2"
 
 
+@pytest.mark.demand("models.anthropic_stop_reasons_default", "models.vendor_errors_map_same")
 @pytest.mark.parametrize(
     ("status", "error"),
     [
@@ -122,6 +125,7 @@ async def reset(connection: Connection, _request: Received) -> None:
     await connection.reset()
 
 
+@pytest.mark.demand("models.model_contract_suite_passes")
 @pytest.mark.parametrize(
     ("reply", "error", "kept"),
     [

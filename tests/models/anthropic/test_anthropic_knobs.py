@@ -20,6 +20,7 @@ SHARP = Settings(
 )
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 async def test_sampling_is_no_more_and_what_is_unknown_is_ignored() -> None:
     body = await body_of(talk(HI, settings=SHARP))
     assert body.keys() == {"model", "max_tokens", "messages", "stream", "stop_sequences", "thinking"}
@@ -45,6 +46,7 @@ async def test_sampling_gives_way_to_thinking() -> None:
     assert not {"temperature", "top_p", "top_k"} & body.keys()
 
 
+@pytest.mark.demand("models.anthropic_stop_reasons_default")
 @pytest.mark.parametrize(
     ("name", "asked", "option", "sent"),
     [

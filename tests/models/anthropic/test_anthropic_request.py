@@ -33,6 +33,7 @@ def talk(*messages: Message, **more: Any) -> Prompt:
     return Prompt(messages=messages, **more)
 
 
+@pytest.mark.demand("models.anthropic_name_official_sdk")
 async def test_the_whole_body() -> None:
     calls = (Call("c1", "add", '{"a": 2, "b": 3}'), Call("c2", "add", "{}"))
     prompt = talk(
@@ -74,6 +75,7 @@ async def test_the_whole_body() -> None:
     }
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 async def test_the_cache_can_be_left_alone_and_marks_tools_without_instructions() -> None:
     hello = talk(said("system", "Be brief."), said("user", "hi"), tools=(TOOL,))
     assert "cache_control" not in str(await body_of(hello, cache=False))
@@ -106,6 +108,7 @@ async def test_calls_in_the_past_are_told_with_tools_that_cannot_be_called() -> 
     assert body["tool_choice"] == {"type": "none"}
 
 
+@pytest.mark.demand("models.wire_level_fakes_speak", "models.conversation_moves_between_vendors")
 async def test_a_conversation_of_another_vendor_is_put_right() -> None:
     """Ids and names that the API refuses, an id used twice, a call never answered, a result of no call."""
     odd, long = "functions.add:0", "x" * 200
@@ -150,6 +153,7 @@ async def test_a_tool_whose_name_the_api_refuses_keeps_its_own_name_here() -> No
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 async def test_pictures_and_files() -> None:
     parts = (
         Text("what is this?"),
@@ -190,6 +194,7 @@ async def test_a_picture_as_a_result_and_one_that_an_assistant_made() -> None:
     assert body["messages"][2]["content"][0]["content"][0]["type"] == "image"
 
 
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 @pytest.mark.parametrize(
     "part",
     [
@@ -208,6 +213,7 @@ async def test_what_cannot_be_sent_is_refused_here(part: Image | File) -> None:
     assert type(failure) is CallerError
 
 
+@pytest.mark.demand("models.anthropic_name_official_sdk")
 async def test_instructions_within_the_conversation() -> None:
     messages = (
         said("system", "Be brief."),

@@ -51,6 +51,7 @@ CALLED = [
 ]
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 async def test_within_a_turn_they_stand_where_they_stood() -> None:
     @tool
     def add(a: int, b: int) -> int:
@@ -92,6 +93,7 @@ async def talked(second: Prompt, first: Prompt | None = None) -> dict[str, Any]:
         return found
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 async def test_across_turns_they_are_found_again() -> None:
     body = await talked(posted())
     assert content(body, 1) == CALLED
@@ -99,6 +101,7 @@ async def test_across_turns_they_are_found_again() -> None:
     assert content(body, 3) == [five, {"type": "text", "text": "It is 5."}]
 
 
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 @pytest.mark.parametrize(
     "other",
     [posted("thread-2"), posted(None), posted(question="3 and 3?")],

@@ -40,6 +40,7 @@ def test_the_last_count_is_the_answers() -> None:
     assert answered(chunk(part("a"), finish="STOP", usage=None)) == [Text("a"), Finish("stop")]
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 def test_several_calls_in_one_chunk_and_in_several() -> None:
     found = answered(
         chunk(call("add", {"a": 2}), call("add", {"b": "é"})), chunk(call("look", {})), chunk(finish="STOP")
@@ -68,6 +69,7 @@ def test_signatures_and_ids_are_kept_with_their_places() -> None:
     ]
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety")
 @pytest.mark.parametrize(
     ("finish", "error"),
     [
@@ -90,6 +92,7 @@ def test_a_cut_answer_is_no_call(finish: str) -> None:
     assert answered(chunk(call("add", {})), chunk(finish=finish, usage=None))[-1] == Finish("length")
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety")
 @pytest.mark.parametrize("reason", ["SAFETY", "BLOCKLIST", "OTHER", "SOMETHING_NEW"])
 async def test_a_question_that_is_blocked(reason: str) -> None:
     reply = Streamed([{"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}}])

@@ -34,6 +34,7 @@ async def test_the_key_is_a_header_and_never_in_the_address() -> None:
     assert request.headers["accept-encoding"] == "identity"
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 async def test_leaving_closes_the_socket_at_once() -> None:
     async with connected(LONG) as (upstream, model):
         async with closing(model.stream(HELLO)) as stream:
@@ -107,6 +108,7 @@ async def of(pieces: list[bytes]) -> list[Fragment]:
         return fragments
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 @given(cuts=st.sets(st.integers(1, len(BYTES) - 1), max_size=8))
 def test_split_anywhere_it_is_the_same_answer(cuts: set[int]) -> None:
     places = [0, *sorted(cuts), len(BYTES)]
@@ -131,5 +133,6 @@ async def test_every_framing_is_the_same_answer(change: Callable[[bytes], bytes]
     assert await of([change(BYTES)]) == await of([BYTES])
 
 
+@pytest.mark.demand("models.wire_level_fakes_speak", "models.model_contract_suite_passes")
 def test_split_at_every_byte() -> None:
     assert asyncio.run(of([bytes([one]) for one in BYTES])) == asyncio.run(of([BYTES]))

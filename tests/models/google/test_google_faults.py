@@ -117,6 +117,7 @@ async def test_how_long_to_wait(details: Sequence[Json], header: str | None, wai
     assert found.retry_after == wait
 
 
+@pytest.mark.demand("models.wire_level_fakes_speak")
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [

@@ -71,6 +71,7 @@ async def test_a_plain_prompt() -> None:
     }
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 async def test_calls_and_all_results_of_a_turn_in_one_content() -> None:
     body = await sent(calling(), OK)
     assert body["contents"] == [
@@ -109,6 +110,7 @@ async def test_calls_and_all_results_of_a_turn_in_one_content() -> None:
     assert "toolConfig" not in body
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 @pytest.mark.parametrize(
     ("choice", "config"),
     [
@@ -122,6 +124,7 @@ async def test_a_choice_of_tools(choice: ToolChoice, config: object) -> None:
     assert body["toolConfig"] == {"functionCallingConfig": config}
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety")
 async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
     """One answer, given back as the engine keeps it: same parts, same ids, same signatures."""
     reply = Streamed(
@@ -174,6 +177,7 @@ async def test_a_mark_that_does_not_fit_any_more_is_left_out(blob: object) -> No
     assert "thoughtSignature" not in str(body)
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety", "models.conversation_moves_between_vendors")
 async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() -> None:
     foreign = calling(Opaque("anthropic", {"signature": "theirs"}))
     body = await sent(foreign, OK, "gemini-3-flash-preview")
@@ -184,6 +188,7 @@ async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() 
     assert "thoughtSignature" not in str(await sent(foreign, OK, "gemini-2.5-pro"))
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety", "models.model_contract_suite_passes")
 async def test_images_and_files() -> None:
     parts = (
         Text("what?"),
@@ -230,12 +235,14 @@ async def test_an_image_of_a_tool_follows_the_results() -> None:
     assert "inlineData" in body["contents"][-1]["parts"][0]
 
 
+@pytest.mark.demand("models.google_thought_signatures_safety")
 async def test_empty_messages_are_left_out() -> None:
     prompt = Prompt(messages=(said("user", "a"), said("assistant", ""), said("user", ""), said("user", "b")))
     body = await sent(prompt, OK)
     assert [one["parts"] for one in body["contents"]] == [[{"text": "a"}], [{"text": "b"}]]
 
 
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_message_of_calls_alone_is_not_empty() -> None:
     """CopilotKit's adapter drops what has no words, and with it the calls that the next results are of."""
     call = Message("assistant", calls=(Call("c1", "add", '{"a":1}'),))
@@ -284,6 +291,7 @@ async def test_half_a_character_is_refused_before_it_is_sent() -> None:
         assert not upstream.requests
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 async def test_a_schema_that_a_model_does_not_keep_to_is_told_in_words() -> None:
     prompt = Prompt(messages=(said("user", "a"),), output_schema={"type": "object"})
     enforced = await sent(prompt, OK)

@@ -13,6 +13,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -55,6 +56,7 @@ def test_as_near_as_possible(given: Any, told: Any) -> None:
     assert narrowed(given) == told
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 def test_references_are_written_out() -> None:
     schema = {
         "$defs": {"city": {"type": "string", "title": "City"}},
@@ -113,6 +115,7 @@ def test_arguments_are_always_an_object() -> None:
     assert parameters({"anyOf": [{"type": "object"}]})["type"] == "object"
 
 
+@pytest.mark.demand("models.google_name_google_genai")
 def test_only_words_that_gemini_takes() -> None:
     every = {
         "$schema": "x",

@@ -42,6 +42,7 @@ def calls(*pieces: Any) -> tuple[tuple[str, str], ...]:
     return heard(answered(*(chunk("", one) for one in pieces))).calls
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 def test_pieces_are_told_apart_by_index() -> None:
     found = answered(
         chunk("", piece(0, "up_1", "add", ""), piece(1, "up_2", "look", None)),
@@ -68,6 +69,7 @@ def test_one_index_for_all_is_told_apart_by_id() -> None:
     )
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 def test_without_index_by_id() -> None:
     first, second = piece(None, "a", "add", "{"), piece(None, "b", "add", "{")
     assert calls(first, second, piece(None, "a", None, "}"), piece(None, "b", None, "}")) == (
@@ -108,6 +110,7 @@ def test_a_call_without_a_name_is_garbled() -> None:
         answered(chunk("", piece(0, "a", None, "{}")))
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     ("value", "found"),
     [
@@ -234,6 +237,7 @@ async def said_by(_: Any) -> AsyncIterator[str]:
         yield word
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     "thing",
     [
@@ -261,6 +265,7 @@ async def test_everything_that_answers(thing: Any) -> None:
     assert fragments[-1] == Finish("stop")
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel", "models.model_contract_suite_passes")
 @given(st.lists(st.integers(1, 30), max_size=6), st.lists(st.integers(1, 30), max_size=6))
 def test_arguments_split_anywhere_and_interleaved_stay_apart(first: list[int], second: list[int]) -> None:
     whole = ['{"a": "é\\u2028 🙂", "b": [1, 2]}', '{"x": {"y": null}}']

@@ -31,6 +31,7 @@ async def inner() -> AsyncIterator[str]:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     "thing",
     [
@@ -76,6 +77,7 @@ def held(words: int) -> Iterator[tuple[Slow, threading.Event]]:
         go.set()
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 async def test_a_sync_model_does_not_hold_the_loop_and_can_be_cancelled() -> None:
     with held(3) as (thing, _):
         task = asyncio.create_task(asked(thing))

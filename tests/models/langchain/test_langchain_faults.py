@@ -33,6 +33,7 @@ def named(name: str, *above: str, **fields: Any) -> Exception:
     return error
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel", "models.vendor_errors_map_same")
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

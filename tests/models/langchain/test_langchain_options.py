@@ -41,6 +41,7 @@ def test_what_it_can_is_known_by_what_it_is() -> None:
     assert model("kit_chain:deaf", {"tools": True, "images": True}).images
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [

@@ -94,6 +94,7 @@ async def test_an_output_schema_is_told_in_words() -> None:
     assert beside.text.endswith(alone.text)
 
 
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     ("choice", "tools", "wanted"),
     [
@@ -156,6 +157,7 @@ async def test_a_function_is_given_the_tools_if_it_asks_for_them() -> None:
     assert (await asked(answer, prompt))[0][0] == Words("hello add")
 
 
+@pytest.mark.demand("models.message_content_foreign_serialisation")
 async def test_foreign_serialisation_keys_stay_plain_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """`{"lc": 1, …}` in a text, arguments or a result is what somebody wrote, and never made an object."""
     monkeypatch.setenv("KIT_SECRET", "leaked-canary")

@@ -106,6 +106,7 @@ def test_an_envelope_has_no_probabilities() -> None:
     assert all(fragment.logprobs is None for fragment in found if isinstance(fragment, Text))
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_stop_words_inside_an_envelope(size: int) -> None:
     texts = [WORDS[at : at + size] for at in range(0, len(WORDS), size)]

@@ -104,6 +104,7 @@ async def asked(engine: Engine | Attached, **request: object) -> list[Piece]:
     return pieces
 
 
+@pytest.mark.demand("llamacpp.engine_child_process_loopback", "llamacpp.local_path_model_gguf")
 async def test_a_llama_server_of_ones_own(
     launch: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ async def test_a_llama_server_of_ones_own(
         await asked(engine)
 
 
+@pytest.mark.demand("llamacpp.engine_child_process_loopback", "llamacpp.invalid_schema_unsupported_keyword")
 async def test_answers_under_way_fail_by_name_when_it_dies(launch: Build) -> None:
     async with running(launch()) as engine:
         streams = [engine.completion(LONG) for _ in range(5)]
@@ -284,6 +286,7 @@ async def test_attached(launch: Build) -> None:
         await attached.close()
 
 
+@pytest.mark.demand("llamacpp.runs_cores_1_threads")
 def test_a_core_is_left_to_the_loop() -> None:
     assert spare_cores() == max(1, len(os.sched_getaffinity(0)) - 1)
 
@@ -333,6 +336,7 @@ async def test_leaving_frees_the_slot(real: Launch) -> None:
         assert any(token["has_next_token"] for token in tokens)
 
 
+@pytest.mark.demand("llamacpp.engine_child_process_loopback")
 @pytest.mark.model
 async def test_the_embedded_model_dies_with_its_parent(real: Launch) -> None:
     children = killed_parent(str(real.model))
@@ -349,6 +353,7 @@ async def test_a_broken_model_does_not_start(real: Launch, tmp_path: Path) -> No
     await engine.close()
 
 
+@pytest.mark.demand("llamacpp.template_loops_ever_builds")
 @pytest.mark.long
 @pytest.mark.model
 async def test_control_tokens_of_a_user_are_text_to_the_engine(real: Launch) -> None:

@@ -31,6 +31,7 @@ def made(name: str) -> tuple[Grammar, gbnf.Grammar, Any]:
     return said, gbnf.Grammar.read(said.text), judge
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] * (name == SLOW)) for name in CORPUS]
 )
@@ -58,6 +59,7 @@ def test_what_satisfies_the_schema_passes_the_grammar(data: st.DataObject) -> No
     assert read.accepts(text), (name, text)
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
 @pytest.mark.slow
 def test_most_of_the_corpus_is_said_exactly(capsys: pytest.CaptureFixture[str]) -> None:
     exact = [name for name in CORPUS if made(name)[0].exact]

@@ -40,6 +40,7 @@ def broken(text: str, rng: random.Random) -> str:
     return rng.choice([text[:at], text[:at] + text[at + 1 :], text[:at] + rng.choice('"0,a}\\ ') + text[at:]])
 
 
+@pytest.mark.demand("llamacpp.text_grammar_accepts_validates")
 @pytest.mark.long
 def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     rng = random.Random(1)

@@ -24,6 +24,7 @@ def read(**schema: Any) -> Grammar:
     return Grammar.read(said.text)
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
 @settings(max_examples=rounds(150))
 @given(BOUND, BOUND, st.booleans(), st.booleans())
 def test_integers_within_bounds_and_no_others(one: int, two: int, above: bool, below: bool) -> None:

@@ -87,6 +87,7 @@ SCHEMAS = st.recursive(SCALARS, larger, max_leaves=8).filter(lambda schema: isin
 TALLY = {"exact": 0, "partly": 0, "refused": 0}
 
 
+@pytest.mark.demand("llamacpp.text_grammar_accepts_validates")
 @settings(max_examples=rounds(600), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.integers(0, 999))
 def test_an_exact_grammar_makes_only_valid_texts(

@@ -23,6 +23,7 @@ NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
 )
 
 
+@pytest.mark.demand("llamacpp.escaping_fuzzed_whatever_schema")
 @settings(max_examples=rounds(300))
 @given(st.lists(NAME, max_size=6, unique=True), st.lists(NAME, min_size=1, max_size=4), st.booleans())
 def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list[str], extra: bool) -> None:
@@ -38,6 +39,7 @@ def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list
     assert set(json.loads(rules.make(random.Random(1)))) >= set(names)
 
 
+@pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 def test_several_tools_in_one_grammar() -> None:
     rules = Rules()
     calls = []
@@ -155,6 +157,7 @@ BAD: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_schema_is_refused_in_words(name: str) -> None:
     with pytest.raises(CallerError) as caught:
@@ -164,6 +167,7 @@ def test_a_bad_schema_is_refused_in_words(name: str) -> None:
     assert len(caught.value.message) < 400
 
 
+@pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 @pytest.mark.long
 def test_a_bomb_is_bounded_work() -> None:
     fork = {
@@ -204,6 +208,7 @@ def test_older_spellings_are_read() -> None:
     assert said.schema["properties"]["a"] == {"type": ["string", "null"]}
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
 def test_limits_bound_what_the_schema_leaves_open() -> None:
     limits = Limits(items=2, properties=1, key=2, depth=1)
     read = Grammar.read(grammar({}, limits=limits).text)
@@ -218,6 +223,7 @@ def test_limits_bound_what_the_schema_leaves_open() -> None:
     assert {text: read.accepts(text) for text in texts} == texts
 
 
+@pytest.mark.demand("llamacpp.grammars_cached_schema")
 def test_the_cache_is_bounded_and_hit() -> None:
     first = grammar({"type": "string", "maxLength": 77})
     assert grammar({"maxLength": 77, "type": "string"}) is not first

@@ -69,6 +69,7 @@ def test_a_length_beyond_reason_is_refused() -> None:
     assert Grammar.read(grammar({"type": "string", "maxLength": 10**9}).text).accepts('"a"')
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
 @settings(max_examples=rounds(250))
 @given(data=st.data())
 def test_patterns_take_what_a_regex_engine_takes(data: st.DataObject) -> None:

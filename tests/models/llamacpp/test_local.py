@@ -48,6 +48,7 @@ async def test_a_raw_text_starts_it_and_is_answered() -> None:
     assert server.closed == 1
 
 
+@pytest.mark.demand("llamacpp.tokenize_detokenize")
 @pytest.mark.io
 async def test_tokens_as_numbers_and_with_their_texts() -> None:
     model = of(StandIn())
@@ -73,6 +74,7 @@ async def test_numbers_that_are_no_tokens(fails: Exception, raised: type[Excepti
         await of(Failing()).detokenize([1 << 30])
 
 
+@pytest.mark.demand("llamacpp.v1_embeddings_served_second")
 @pytest.mark.io
 async def test_vectors_come_from_the_second_engine_started_with_the_first_text() -> None:
     second = StandIn()
@@ -147,6 +149,7 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
         await engine.close()
 
 
+@pytest.mark.demand("llamacpp.v1_embeddings_served_second")
 @pytest.mark.long
 @pytest.mark.model
 async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:

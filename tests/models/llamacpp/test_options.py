@@ -42,6 +42,7 @@ def launch(made: object) -> Launch:
     return made._server.launch
 
 
+@pytest.mark.demand("llamacpp.local_path_model_gguf")
 def test_a_path_with_and_without_its_kind(model: Path) -> None:
     for spec in (f"local:{model}", str(model), str(model).replace(".gguf", ".GGUF")):
         if spec.endswith("GGUF"):
@@ -64,6 +65,7 @@ def test_the_embedded_model_needs_its_weights(cache: Path) -> None:
     assert launch(registry.model("local")).model == place
 
 
+@pytest.mark.demand("llamacpp.local_path_model_gguf")
 def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
     server = tmp_path / "llama-server"
     server.write_text("")
@@ -135,6 +137,7 @@ def test_a_file_that_is_no_gguf_is_told(tmp_path: Path) -> None:
         registry.model("gone.gguf")
 
 
+@pytest.mark.demand("llamacpp.local_path_model_gguf")
 def test_an_attached_server() -> None:
     made = registry.model(ADDRESS, {"api_key": "k", "tool_format": "generic"})
     assert isinstance(made, Local)
@@ -170,6 +173,7 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
     assert inner._embedder._server.launch.model == model
 
 
+@pytest.mark.demand("llamacpp.local_path_model_gguf")
 @pytest.mark.parametrize(
     ("config", "flag"),
     [
@@ -187,6 +191,7 @@ def test_flags_are_for_local_models(config: Config, flag: str) -> None:
     assert flag in caught.value.message
 
 
+@pytest.mark.demand("llamacpp.local_path_model_gguf", "llamacpp.chosen_probing_template_overridable")
 def test_flags_win_over_the_table(model: Path) -> None:
     settings = ModelSettings(spec=str(model), options={"tool_format": "generic"})
     made = registry.runtime(Config(models={"m": settings}, flags={"tool_format": "hermes"}), env={})
@@ -194,6 +199,7 @@ def test_flags_win_over_the_table(model: Path) -> None:
     assert inner._manner.tool_format == "hermes"
 
 
+@pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_which_template_is_used(model: Path, tmp_path: Path) -> None:
     server: Any = None
     own = await of_file(model, wanted(None))(server)
@@ -214,6 +220,7 @@ async def test_which_template_is_used(model: Path, tmp_path: Path) -> None:
         wanted(str(tmp_path / "empty.jinja"))
 
 
+@pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_an_attached_server_tells_its_template() -> None:
     class Server:
         async def client(self) -> "Server":
@@ -227,6 +234,7 @@ async def test_an_attached_server_tells_its_template() -> None:
     assert (known.sources.default, known.sources.bos, known.control) == (CHATML, "<s>", None)
 
 
+@pytest.mark.demand("llamacpp.v1_embeddings_served_second")
 def test_how_vectors_are_made(model: Path, tmp_path: Path) -> None:
     def second(**options: Any) -> Launch | None:
         made: Any = local(str(model), options)

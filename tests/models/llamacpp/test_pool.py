@@ -53,6 +53,7 @@ async def nobody() -> None:
     assert not pool._places
 
 
+@pytest.mark.demand("llamacpp.engine_child_process_loopback")
 async def test_a_reload_keeps_the_child(launch: Launch) -> None:
     old, new = Shared(launch, QUICK), Shared(launch, QUICK)
     assert not old.ready
@@ -121,6 +122,7 @@ async def test_one_that_cannot_start_leaves_nothing(launch: Launch) -> None:
         await Shared(launch, QUICK).start()
 
 
+@pytest.mark.demand("llamacpp.engine_child_process_loopback")
 async def test_leaving_while_it_starts_leaves_nothing(launch: Launch) -> None:
     launch.model.write_text('{"mute": true}')
     shared = Shared(launch, QUICK)

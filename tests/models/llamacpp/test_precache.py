@@ -86,6 +86,7 @@ def test_without_the_folder_and_without_files_it_runs(weights: Path, tmp_path: P
     assert launch(local(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})).saves is None
 
 
+@pytest.mark.demand("llamacpp.long_system_prompts_pre")
 def test_the_command_line_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     seen: dict[str, Any] = {}

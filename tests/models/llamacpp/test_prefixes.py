@@ -25,6 +25,7 @@ def on_file(server: Server) -> list[Path]:
     return sorted(server.launch.saves.iterdir())
 
 
+@pytest.mark.demand("llamacpp.long_system_prompts_pre")
 async def test_it_is_read_once_and_copied_for_every_conversation(server: Server) -> None:
     await precache(server, SYSTEM)
     await precache(server, SYSTEM)
@@ -34,6 +35,7 @@ async def test_it_is_read_once_and_copied_for_every_conversation(server: Server)
     assert len(on_file(server)) == 1
 
 
+@pytest.mark.demand("llamacpp.long_system_prompts_pre")
 async def test_the_next_process_finds_it(server: Server, tmp_path: Path) -> None:
     await precache(server, SYSTEM)
     (file,) = on_file(server)
@@ -46,6 +48,7 @@ async def test_the_next_process_finds_it(server: Server, tmp_path: Path) -> None
     assert server.slots.done == ["restore"]
 
 
+@pytest.mark.demand("llamacpp.long_system_prompts_pre")
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
 async def test_a_damaged_file_never_reaches_the_engine(server: Server, damage: str) -> None:
     await precache(server, SYSTEM)

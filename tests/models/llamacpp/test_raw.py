@@ -40,6 +40,7 @@ async def test_why_it_ended(kind: str, reason: str) -> None:
     assert found[-1] == Finish(reason)  # type: ignore[arg-type]
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_only_what_is_given_travels_and_zero_is_given() -> None:
     server = StandIn(END)
     settings = Settings(temperature=0, seed=0, max_tokens=3, stop=("\n",), top_p=0.5)
@@ -82,6 +83,7 @@ async def test_probabilities_without_the_end_that_is_no_text() -> None:
     }
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 @pytest.mark.parametrize("grammar", ["(" * 300, 'root ::= "a" ' * 100_000])
 async def test_a_grammar_that_could_end_the_engine_is_not_sent(grammar: str) -> None:
     server = StandIn(END)
@@ -90,6 +92,7 @@ async def test_a_grammar_that_could_end_the_engine_is_not_sent(grammar: str) -> 
     assert server.asked == []
 
 
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_a_foreign_kind_of_grammar_is_not_sent_to_an_attached_server() -> None:
     server = Attached("http://127.0.0.1:9")
     with pytest.raises(CallerError, match="Send GBNF") as caught:

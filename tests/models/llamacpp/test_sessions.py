@@ -31,6 +31,7 @@ def going_on(prompt: str) -> str:
     return f"{prompt}{ANSWER} Then this."
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 async def test_a_conversation_pays_only_for_what_is_new(tmp_path: Path) -> None:
     server = Server(2, tmp_path)
     prompt = begun("A")
@@ -43,6 +44,7 @@ async def test_a_conversation_pays_only_for_what_is_new(tmp_path: Path) -> None:
     assert server.slots.done == [], "nothing is copied for it"
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 @pytest.mark.parametrize("slots", [1, 2, 3])
 @pytest.mark.parametrize("number", [2, 3, 4, 8])
 @pytest.mark.parametrize("system", [SYSTEM, ""])
@@ -59,6 +61,7 @@ async def test_more_conversations_than_slots(tmp_path: Path, slots: int, number:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 async def test_what_is_shared_is_copied_and_stays_where_it_was(tmp_path: Path) -> None:
     server = Server(2, tmp_path)
     one = await server.ask(begun("A"))
@@ -71,6 +74,7 @@ async def test_what_is_shared_is_copied_and_stays_where_it_was(tmp_path: Path) -
     assert back.cached >= len(begun("A"))
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 async def test_a_fork_leaves_its_parent_alone(tmp_path: Path) -> None:
     server = Server(2, tmp_path)
     parent = await server.ask(begun("A"), "parent")
@@ -104,6 +108,7 @@ async def test_one_key_for_many_conversations_does_no_harm(tmp_path: Path) -> No
     assert (await server.ask(begun("B"), "key")).cached >= len(SYSTEM)
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 async def test_a_busy_slot_makes_nobody_wait_while_another_is_free(tmp_path: Path) -> None:
     server = Server(3, tmp_path)
     await server.ask(begun("A"), "thread")
@@ -136,6 +141,7 @@ async def test_when_all_are_busy_the_first_to_come_is_the_first_to_go(tmp_path: 
     assert server.slots.most == 2
 
 
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots")
 async def test_leaving_gives_the_slot_back(tmp_path: Path) -> None:
     server = Server(1, tmp_path)
     server.slots.gate.clear()

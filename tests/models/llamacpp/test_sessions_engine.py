@@ -65,6 +65,7 @@ async def used(llama: Llama, prompt: Prompt) -> tuple[str, Usage]:
     return "".join(fragment.text for fragment in fragments if isinstance(fragment, Text)), usage
 
 
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
 @pytest.mark.long
 async def test_conversations_keep_what_they_have_read(launch: Build, tmp_path: Path) -> None:
     """Three with the same instructions on two slots: each one's next turn pays for what is new."""
@@ -82,6 +83,7 @@ async def test_conversations_keep_what_they_have_read(launch: Build, tmp_path: P
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.demand("llamacpp.long_system_prompts_pre")
 @pytest.mark.long
 async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path: Path) -> None:
     prompt = asked(said("user", "Hello?"))
@@ -107,6 +109,7 @@ async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path
     assert file.stat().st_size == len(data)
 
 
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots")
 @pytest.mark.long
 async def test_two_answers_at_the_same_time(launch: Build) -> None:
     async with model(launch()) as llama:
@@ -120,6 +123,7 @@ async def test_two_answers_at_the_same_time(launch: Build) -> None:
         await asyncio.gather(*ends)
 
 
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots")
 @pytest.mark.long
 async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) -> None:
     async with model(launch(slots=1)) as llama:
@@ -141,6 +145,9 @@ async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) ->
         assert (await used(llama, asked(said("user", "Hi"), system="Hi")))[1].output == 2
 
 
+@pytest.mark.demand(
+    "llamacpp.cancel_disconnect_parallel_slots", "llamacpp.invalid_schema_unsupported_keyword"
+)
 @pytest.mark.long
 async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
     async with model(launch(context=256)) as llama:

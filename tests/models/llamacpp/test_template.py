@@ -39,6 +39,7 @@ def rendered(source: str, *messages: Message) -> str:
     return made(source).render(messages or [said("user", "hi")], control=NOTHING)
 
 
+@pytest.mark.demand("llamacpp.templates_model_own_chat")
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -133,6 +134,7 @@ async def test_a_template_that_shows_calls_only_without_content() -> None:
     assert loaded.render([said("user", "hi"), CALLING], control=NOTHING).endswith('"é<"}}')
 
 
+@pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFixture) -> None:
     header = Header(3, "llama", 8192, 0, None, {}, "<s>", None, None, (), (), 0, {})
     sources = template.from_header(header)
@@ -144,6 +146,7 @@ async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFi
     )
 
 
+@pytest.mark.demand("llamacpp.templates_model_own_chat")
 def test_the_template_for_tools_is_preferred_with_tools() -> None:
     header = Header(3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {})
     props = {
@@ -185,6 +188,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.demand("llamacpp.template_loops_ever_builds")
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_hostile_templates_are_refused(name: str) -> None:
     """Row 6: refused at load, with little time and memory."""
@@ -200,6 +204,7 @@ async def test_hostile_templates_are_refused(name: str) -> None:
     assert after.ru_maxrss < max(300 << 10, before.ru_maxrss, own) + (100 << 10)
 
 
+@pytest.mark.demand("llamacpp.template_loops_ever_builds")
 @pytest.mark.parametrize("name", ["loops for ever", "two gigabytes", "doubles", "formats otherwise", "pads"])
 def test_a_template_that_turns_hostile_later_is_stopped(name: str) -> None:
     source = "{% if messages | length > 50 %}" + HOSTILE[name] + "{% endif %}" + SHOWN
@@ -218,6 +223,7 @@ async def test_loading_does_not_block_the_loop() -> None:
     await loading
 
 
+@pytest.mark.demand("llamacpp.templates_demand_alternation_know")
 def test_roles_that_are_not_known_become_text() -> None:
     messages = [
         said("system", "Be kind."),
@@ -249,6 +255,7 @@ def test_an_assistant_that_begins_is_preceded_by_a_user() -> None:
     assert [turn["content"] for turn in turns] == [OPENING, "A", "U"]
 
 
+@pytest.mark.demand("llamacpp.templates_demand_alternation_know")
 async def test_a_strict_template_takes_any_conversation() -> None:
     strict = await template.load(STRICT)
     messages = [said("system", "S"), said("assistant", "A"), CALLING, RESULT, RESULT, said("user", "U")]

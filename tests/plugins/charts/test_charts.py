@@ -25,11 +25,13 @@ def drawn(value: Any, chart: Chart) -> Plot:
     return plot(fitting(chart, found), found)
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_default(sample: Sample) -> None:
     assert default(grid(sample.value), sample.question) == sample.chart
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: Kind) -> None:
@@ -134,6 +136,7 @@ def test_what_the_table_cannot_give_is_left_out(wanted: Chart, made: tuple[Any, 
     assert (found.kind, found.x, found.y, found.series) == made
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 def test_every_number_has_its_mark() -> None:
     def count(kind: Kind, tag: str) -> int:
         chart = Chart(kind=kind, x="month", y=("sales",), series="" if kind in ("pie", "ring") else "region")
@@ -201,6 +204,7 @@ value = st.recursive(
 )
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 @given(value, st.sampled_from(KINDS), st.data())
 def test_anything_is_drawn_or_no_table(value: Any, kind: Kind, data: st.DataObject) -> None:
     try:

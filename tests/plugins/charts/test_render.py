@@ -30,6 +30,7 @@ def answer(**given: Any) -> Any:
     return says(json.encode({**CHOICE, **given}).decode())
 
 
+@pytest.mark.demand("flows.outputs_extract_sql_render", "flows.render_table_echarts_option")
 async def test_model_chooses_among_what_is_there() -> None:
     used = kit(answer())
     [shown, output] = await run(stage(step(), used, before=LONG, question="How did sales go?"))
@@ -49,6 +50,7 @@ async def test_model_chooses_among_what_is_there() -> None:
     assert "How did sales go?" in told(used)
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 async def test_without_a_sane_answer_something_is_drawn() -> None:
     used = kit(says("a bar chart!"), says("[]"))
     output = await gave(stage(step(), used, before=LONG))
@@ -61,6 +63,7 @@ async def test_what_the_model_wants_and_the_table_cannot_is_mended() -> None:
     assert output.message == "Drew a chart: bar."
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 @pytest.mark.parametrize(
     "params",
     [{"choose": False}, {"kind": "line"}, {"kind": "pie", "x": "region", "y": "sales"}, {"x": "region"}],
@@ -75,6 +78,7 @@ async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None
         assert "2026-01" not in json.encode(output.data.get("xAxis", {})).decode()
 
 
+@pytest.mark.demand("flows.render_table_echarts_option")
 async def test_any_step_can_be_drawn() -> None:
     given = step(choose=False, **{"from": "start"}, title="{question} in {start.unit}")
     outputs = {
@@ -97,6 +101,7 @@ async def test_nothing_to_draw_is_said() -> None:
         await run(stage(step(**{"from": "later"}), kit(), before=LONG))
 
 
+@pytest.mark.demand("flows.render_validated_real_echarts")
 async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
     given = stage(step(kind="pie", x="region"), kit(), before=LONG, turn=replace(TEXT, shows_artifacts=False))
     [shown, output] = await run(given)
@@ -109,6 +114,7 @@ async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
     assert output.data["series"][0]["type"] == "pie"
 
 
+@pytest.mark.demand("openbb.text_status_updates_server")
 @pytest.mark.parametrize(
     ("kind", "drawn"),
     [

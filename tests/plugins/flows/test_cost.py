@@ -37,6 +37,7 @@ def chain() -> str:
     return "\n".join(["name: f", "description: d", "steps:", *steps, last])
 
 
+@pytest.mark.demand("flows.bench_engine_overhead_per")
 async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path) -> None:
     store = SQLite(tmp_path)
     play = Scene(flow(chain()), kit(Lines(*[says("ok") for _ in range(RUNS)])), store=store)
@@ -51,6 +52,7 @@ async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path
     assert best < MOST_CPU
 
 
+@pytest.mark.demand("flows.bench_engine_overhead_per")
 @pytest.mark.long
 async def test_flows_that_wait_take_little_room() -> None:
     store, made, tools = Memory(), flow(WAITING), kit(Lines())

@@ -32,6 +32,7 @@ def keys(outcome: dict[str, Any], name: str) -> list[str]:
     return [key for called, key in outcome["effects"] if called == name]
 
 
+@pytest.mark.demand("flows.state_journalled_per_step")
 @pytest.mark.io
 @pytest.mark.timeout(900)
 def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(
@@ -50,6 +51,7 @@ def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(
         assert one["text"] == whole["text"] == "All done.", one
 
 
+@pytest.mark.demand("flows.killed_inside_step_read")
 @pytest.mark.io
 @pytest.mark.timeout(900)
 def test_a_peer_that_knows_our_key_sees_one_effect_for_each(outcomes: list[dict[str, Any]]) -> None:
@@ -61,6 +63,7 @@ def test_a_peer_that_knows_our_key_sees_one_effect_for_each(outcomes: list[dict[
     assert repeated, "some were killed after the order, and sent it again under the same key"
 
 
+@pytest.mark.demand("flows.killed_inside_step_read")
 @pytest.mark.io
 @pytest.mark.timeout(900)
 def test_what_may_have_run_is_asked_about_and_never_repeated_unasked(outcomes: list[dict[str, Any]]) -> None:

@@ -102,12 +102,14 @@ def told(scene: Scene) -> str:
     return "\n".join(message.text for message in model(scene).asked[-1].messages)
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 def test_all_of_them_pass_the_strict_check(language: str, tmp_path: Path) -> None:
     plugin = inventory(language, tmp_path)
     assert plugin.problems == ()
     assert sorted(flow.name for flow in plugin.workflows) == ALL
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_picture_is_the_flows(language: str, tmp_path: Path) -> None:
     found = {flow.name: flow for flow in inventory(language, tmp_path).workflows}
     assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == svg(found["offline_report"])
@@ -128,6 +130,7 @@ def test_the_condition_is_one(language: str) -> None:
     assert holds(condition, names.__getitem__)
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 async def test_offline_report(language: str, tmp_path: Path, api: Target) -> None:
     async with scene(inventory(language, tmp_path), "offline_report", api, says("db-1")) as play:
         assert await play.ask("Which?") == []
@@ -144,6 +147,7 @@ async def test_offline_report_of_nothing(language: str, tmp_path: Path, api: Tar
     assert '{"start":[]}' in told(play)
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions", "flows.docs_flows_md_english")
 async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
     lines = (
         says('{"id": "h-003", "summary": null}'),
@@ -166,6 +170,7 @@ async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
     assert len(suggested.prompts) == 2
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: Target) -> None:
     lines = (
         says('{"id": "h-003", "summary": "No light."}'),
@@ -182,6 +187,7 @@ async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: Target
     assert "no technician on duty" in asked
 
 
+@pytest.mark.demand("flows.deterministic_steps_model_call", "flows.docs_flows_md_english")
 @pytest.mark.parametrize(("count", "calls"), [(51, 1), (3, 2)])
 async def test_triage(language: str, tmp_path: Path, api: Target, count: int, calls: int) -> None:
     lines = [says('{"step": "names"}'), says("These.")][-calls:]
@@ -193,6 +199,7 @@ async def test_triage(language: str, tmp_path: Path, api: Target, count: int, ca
     assert (play.text, len(model(play).asked)) == ("These.", calls)
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 async def test_uptimes(language: str, tmp_path: Path, api: Target) -> None:
     async with scene(inventory(language, tmp_path), "uptimes", api, says("|a|")) as play:
         assert await play.ask("How long?") == []
@@ -202,6 +209,7 @@ async def test_uptimes(language: str, tmp_path: Path, api: Target) -> None:
     assert re.search(r'\["1\D+1\D+","2\D+0\D+"\]', told(play))
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 async def test_compare(language: str, tmp_path: Path, api: Target) -> None:
     async with scene(inventory(language, tmp_path), "compare", api, says("One is down.")) as play:
         await play.ask("Compare them.")
@@ -211,6 +219,7 @@ async def test_compare(language: str, tmp_path: Path, api: Target) -> None:
     assert online < offline
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 async def test_repair(language: str, tmp_path: Path, api: Target) -> None:
     lines = (says('{"id": "h-003", "summary": "No light."}'), says("T-7 is yours."))
     async with scene(inventory(language, tmp_path), "repair", api, *lines) as play:
@@ -227,6 +236,7 @@ async def test_repair(language: str, tmp_path: Path, api: Target) -> None:
     assert "It has no light." in first
 
 
+@pytest.mark.demand("flows.call_type_embedded_model", "flows.docs_flows_md_english")
 async def test_ticket_chart(language: str, tmp_path: Path, api: Target) -> None:
     with closing(sqlite3.connect(tmp_path / "tickets.db")) as made, made:
         made.execute("CREATE TABLE tickets (host TEXT, month TEXT, hours INTEGER)")
@@ -244,6 +254,7 @@ async def test_ticket_chart(language: str, tmp_path: Path, api: Target) -> None:
     assert play.text == "db-1."
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 def test_both_languages_have_the_same_parts(language: str) -> None:
     marks = [
         re.findall(r"^(#+|-|\||```\w*|!)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES.values()
@@ -251,6 +262,7 @@ def test_both_languages_have_the_same_parts(language: str) -> None:
     assert marks[0] == marks[1]
 
 
+@pytest.mark.demand("flows.docs_flows_md_english")
 def test_both_languages_have_the_same_flows(language: str, tmp_path: Path) -> None:
     """But for what is said in them."""
 

@@ -40,6 +40,7 @@ async def serving(folder: Path, acts: Acts) -> AsyncIterator[House]:
     await store.close()
 
 
+@pytest.mark.demand("flows.answer_resumes_minutes_restart")
 @pytest.mark.parametrize(("first", "second"), [(AgUi, kept), (kept, AgUi)], ids=["agui", "copilotkit"])
 async def test_an_answer_at_another_door_after_a_restart(
     first: Callable[[str], AgUi], second: Callable[[str], AgUi], tmp_path: Path

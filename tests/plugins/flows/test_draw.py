@@ -47,6 +47,7 @@ GUIDE = flow(
 )
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_every_step_and_every_way_is_there() -> None:
     drawn = picture(GUIDE)
     assert [box.name for box in drawn.boxes] == [
@@ -90,6 +91,7 @@ def test_what_a_step_does_is_said(kind: str, params: dict[str, object], detail: 
     assert box.detail == detail
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_mermaid() -> None:
     text = mermaid(GUIDE)
     assert text.startswith("flowchart TD\n")
@@ -113,6 +115,7 @@ def test_no_words_of_a_flow_are_read_as_the_pictures() -> None:
     assert "javascript:alert(1)" in "".join(root.itertext())
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_svg_shows_all_of_it() -> None:
     root = ET.fromstring(svg(GUIDE))
     words = " ".join(one.text or "" for one in root.iter(f"{NAME}text"))
@@ -140,6 +143,7 @@ def flows(draw: st.DrawFn) -> Flow:
     return flow(*steps)
 
 
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
 @given(flows())
 @settings(max_examples=rounds(60), deadline=None)
 def test_any_flow_has_a_picture_without_overlaps(made: Flow) -> None:

@@ -89,6 +89,7 @@ def steps(scene: Scene) -> list[str]:
     return [event.name for event in scene.events if isinstance(event, StepStart)]
 
 
+@pytest.mark.demand("flows.llm_streams_user_last", "flows.seed_yaml_verbatim_runs")
 async def test_the_report_is_written_from_what_the_api_gave(api: Target) -> None:
     api.replies = [said({"cpu": 97})]
     scene, asked = await played(api, says('{"step": "report_gen"}'), says("# 报告\n", "CPU过高"))
@@ -101,6 +102,7 @@ async def test_the_report_is_written_from_what_the_api_gave(api: Target) -> None
     assert [event.text for event in scene.events if isinstance(event, TextDelta)] == ["# 报告\n", "CPU过高"]
 
 
+@pytest.mark.demand("flows.last_step_llm_model", "flows.seed_yaml_verbatim_runs")
 async def test_at_the_end_the_model_answers_from_what_there_is(api: Target) -> None:
     api.replies = [sent(b"# Report", content_type="text/markdown")]
     scene, asked = await played(api, says('{"step": "end"}'), says("这是报告。"))
@@ -110,6 +112,7 @@ async def test_at_the_end_the_model_answers_from_what_there_is(api: Target) -> N
     assert scene.text == "这是报告。"
 
 
+@pytest.mark.demand("flows.api_2xx_success_other", "flows.seed_yaml_verbatim_runs")
 async def test_an_error_is_told_with_its_real_words(api: Target) -> None:
     api.replies = [said({"detail": "磁盘已满"}, 507)]
     scene, asked = await played(api, says("磁盘满了，请清理。"))

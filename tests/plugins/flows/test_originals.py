@@ -93,6 +93,7 @@ def answer(question: Interrupt) -> Answer:
     return Answer(question.id, payload=payload)
 
 
+@pytest.mark.demand("flows.seed_yaml_verbatim_runs")
 @pytest.mark.parametrize(("plugin", "flow"), flows())
 async def test_every_flow_of_theirs_runs_to_its_end(plugin: Plugin, flow: Flow) -> None:
     named = [step.params["endpoint"] for step in flow.steps.values() if step.kind == "api"]

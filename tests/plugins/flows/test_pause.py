@@ -29,6 +29,7 @@ def acts() -> Acts:
     return Acts({"find": lambda args: ["a", "b"], "use": lambda args: f"used {args['x']}"})
 
 
+@pytest.mark.demand("flows.missing_parameters_confirmations_ask")
 async def test_a_question_stops_the_flow_and_the_answer_goes_on() -> None:
     done = acts()
     play = scene(ASKING, done, says("Done."))
@@ -41,6 +42,7 @@ async def test_a_question_stops_the_flow_and_the_answer_goes_on() -> None:
     assert done.calls == [("find", {}), ("use", {"x": "b"})]
 
 
+@pytest.mark.demand("flows.answer_resumes_minutes_restart")
 async def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
     store = SQLite(tmp_path)
     (question,) = await scene(ASKING, acts(), store=store).ask()
@@ -54,6 +56,7 @@ async def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert later.names == ["use"], "what was found before is not looked for again"
 
 
+@pytest.mark.demand("flows.answer_resumes_minutes_restart")
 async def test_an_answer_counts_once() -> None:
     play = scene(ASKING, acts(), says("Done."))
     (question,) = await play.ask()
@@ -76,6 +79,7 @@ async def test_whoever_asks_again_takes_the_flow_over_and_the_old_question_is_vo
     assert done.calls[-1] == ("use", {"x": "b"})
 
 
+@pytest.mark.demand("flows.continuation_whose_flow_changed")
 async def test_a_flow_that_has_changed_is_not_gone_on_with() -> None:
     play = scene(ASKING, acts())
     (question,) = await play.ask()
@@ -85,12 +89,14 @@ async def test_a_flow_that_has_changed_is_not_gone_on_with() -> None:
     assert play.failed.message == "The flow has changed since it asked. Please ask again from the start."
 
 
+@pytest.mark.demand("flows.continuation_whose_flow_changed")
 async def test_lines_that_move_do_not_change_a_flow() -> None:
     moved = flow("\n\n# a remark\n" + ASKING)
     assert moved.digest == flow(ASKING).digest
     assert moved.digest != flow(ASKING.replace("Which", "What")).digest
 
 
+@pytest.mark.demand("flows.step_retry_timeout_error", "flows.missing_parameters_confirmations_ask")
 async def test_a_step_that_wants_a_yes_runs_after_it_and_a_no_ends_the_flow() -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: find, confirm: true}]"
     done = acts()
@@ -110,6 +116,7 @@ async def test_a_step_that_wants_a_yes_runs_after_it_and_a_no_ends_the_flow() ->
     assert refused.events[-1] == RunFinished("stop")
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_options_are_a_form_and_an_odd_answer_is_asked_again() -> None:
     text = """
 name: f
@@ -173,6 +180,7 @@ steps: [{name: start, call_type: ask, params: {question: Which?, options: [small
     assert play.failed is None
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_branches_ask_at_once_and_each_gets_its_own_answer() -> None:
     text = """
 name: f
@@ -201,6 +209,7 @@ steps:
     assert done.calls[-1] == ("use", {"x": "used a and used c"})
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_a_loop_asks_in_each_round() -> None:
     text = """
 name: f
@@ -223,6 +232,7 @@ steps:
     assert done.calls == [("find", {}), ("use", {"x": ["1", "2"]})]
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel", "flows.continuation_whose_flow_changed")
 async def test_a_sub_flow_asks_and_goes_on() -> None:
     inner = flow(ASKING.replace("name: f\n", "name: inner\n"))
     outer = flow("name: f\ndescription: d\nsteps: [{name: start, call_type: flow, params: {flow: inner}}]")
@@ -241,6 +251,7 @@ async def test_a_sub_flow_asks_and_goes_on() -> None:
     assert "The flow has changed" in changed.failed.message
 
 
+@pytest.mark.demand("flows.tool_lib_tool_name")
 async def test_a_tool_that_asks_is_asked_for_in_the_flow() -> None:
     def picky(args: dict[str, Any]) -> Any:
         return Pause((Ask("Which size?"),), {"seen": 1})
@@ -251,6 +262,7 @@ async def test_a_tool_that_asks_is_asked_for_in_the_flow() -> None:
     assert question.message == "Which size?"
 
 
+@pytest.mark.demand("flows.params_never_shared_between")
 @pytest.mark.parametrize("thread", ["t1", "other"])
 async def test_only_the_same_owner_in_the_same_conversation_goes_on(thread: str) -> None:
     """What was left unfinished is found by owner, conversation and question together."""
@@ -267,6 +279,7 @@ async def test_only_the_same_owner_in_the_same_conversation_goes_on(thread: str)
         assert same.names == ["find"], "another conversation begins anew"
 
 
+@pytest.mark.demand("flows.params_never_shared_between")
 async def test_another_owners_answer_is_nobodys() -> None:
     store = Memory()
     (question,) = await scene(ASKING, acts(), store=store).ask()

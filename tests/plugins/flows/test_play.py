@@ -32,6 +32,7 @@ steps:
 """
 
 
+@pytest.mark.demand("flows.tool_lib_tool_name")
 async def test_steps_run_in_their_order_and_the_last_one_speaks() -> None:
     acts = Acts({"find": lambda args: {"hosts": ["a", "b"]}})
     play = scene(TWO, acts, says("Two ", "hosts."))
@@ -48,6 +49,7 @@ async def test_steps_run_in_their_order_and_the_last_one_speaks() -> None:
     assert play.events[-1].reason == "stop"
 
 
+@pytest.mark.demand("flows.step_events_start_input")
 async def test_each_step_is_told_with_input_output_progress_and_tokens() -> None:
     line = [Text("Two"), Used(Usage(7, 3)), Finish("stop")]
     play = scene(TWO, Acts({"find": lambda args: {"hosts": [1]}}), line)
@@ -62,6 +64,7 @@ async def test_each_step_is_told_with_input_output_progress_and_tokens() -> None
     assert play.events[-1] == RunFinished("stop", Usage(7, 3))
 
 
+@pytest.mark.demand("flows.last_step_llm_model")
 async def test_without_an_llm_at_the_end_the_model_answers_from_what_the_steps_gave() -> None:
     text = """
 name: bare
@@ -97,6 +100,7 @@ def burn(args: dict[str, Any]) -> Any:
     raise OSError("no fuel at 42")
 
 
+@pytest.mark.demand("flows.flow_error_gets_real")
 async def test_on_error_gets_the_real_error() -> None:
     acts = Acts({"burn": burn, "find": lambda args: 1})
     play = scene(FAILING, acts, says("Sorry: no fuel."))
@@ -108,6 +112,7 @@ async def test_on_error_gets_the_real_error() -> None:
     assert acts.names == ["burn"]
 
 
+@pytest.mark.demand("flows.flow_error_gets_real")
 async def test_an_on_error_that_fails_too_ends_the_flow_with_both_errors() -> None:
     text = FAILING.replace("call_type: llm", "call_type: worse")
     text = text.replace('params: {system_prompt: S, user_prompt: "It broke: {data}"}', "params: {}")
@@ -124,6 +129,7 @@ async def test_an_on_error_that_fails_too_ends_the_flow_with_both_errors() -> No
     assert "and no water" in play.failed.message
 
 
+@pytest.mark.demand("flows.flow_error_gets_real")
 async def test_without_on_error_the_flow_fails_and_names_the_step() -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: burn}]"
     play = scene(text, Acts({"burn": burn}))
@@ -132,6 +138,7 @@ async def test_without_on_error_the_flow_fails_and_names_the_step() -> None:
     assert play.failed.message == "The flow p/f failed at step 'start': OSError: no fuel at 42"
 
 
+@pytest.mark.demand("flows.step_retry_timeout_error")
 async def test_a_steps_own_on_error_comes_first_and_may_lead_back() -> None:
     text = """
 name: f
@@ -151,6 +158,7 @@ steps:
     assert acts.calls == [("burn", {}), ("spare", {}), ("keep", {"x": "spare fuel"})]
 
 
+@pytest.mark.demand("flows.step_retry_timeout_error")
 @pytest.mark.slow
 async def test_a_step_is_tried_again_as_often_as_it_says() -> None:
     tries: list[int] = []
@@ -170,6 +178,7 @@ async def test_a_step_is_tried_again_as_often_as_it_says() -> None:
     assert len(set(acts.keys)) == 1, "a peer must know the tries as one"
 
 
+@pytest.mark.demand("flows.step_retry_timeout_error")
 async def test_a_steps_timeout_is_its_error() -> None:
     text = """
 name: f
@@ -195,6 +204,7 @@ steps: [{name: start, call_type: parallel, timeout: 0.05, params: {branches: {a:
     assert gone == ["cancelled"]
 
 
+@pytest.mark.demand("flows.step_limit_flow_timeout")
 async def test_a_flow_has_a_step_limit_and_a_timeout() -> None:
     around = """
 name: f
@@ -227,6 +237,7 @@ steps:
     assert "'start'" in stuck.failed.message
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_a_sub_flow_gives_its_last_output_and_may_speak() -> None:
     inner = flow(TWO)
     outer = flow(
@@ -247,6 +258,7 @@ steps:
     assert model.asked[0].messages[-1].text.startswith("Really who? about")
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_branches_run_at_the_same_time_and_are_joined() -> None:
     text = """
 name: f
@@ -279,6 +291,7 @@ steps:
     assert acts.calls == [("add", {"x": 20}), ("keep", {"x": 10, "hosts": 21})]
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_a_loop_goes_over_items_and_is_bounded() -> None:
     text = """
 name: f
@@ -312,6 +325,7 @@ steps:
     assert "at most 3 rounds" in many.failed.message
 
 
+@pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_a_loop_ends_when_its_condition_holds() -> None:
     numbers = iter(range(10))
     text = """

@@ -94,6 +94,7 @@ def told(text: str) -> str:
     return "\n".join(f"{one.gravity} {one.key}: {one.what} {one.fix}" for one in faults(text))
 
 
+@pytest.mark.demand("flows.flows_yaml_exactly_seed")
 def test_the_guides_flow_is_read_whole_and_nothing_is_wrong_with_it() -> None:
     assert faults(GUIDE) == []
     made = flow(GUIDE)
@@ -106,6 +107,7 @@ def test_the_guides_flow_is_read_whole_and_nothing_is_wrong_with_it() -> None:
     assert [(one.flow, one.plugin) for one in made.next_flow] == [("example_2", ""), ("example_3", "")]
 
 
+@pytest.mark.demand("flows.flows_yaml_exactly_seed")
 def test_later_files_name_themselves_by_id_and_steps_by_keys() -> None:
     text = """
 id: later
@@ -132,6 +134,7 @@ def only(*steps: str) -> str:
     return START + "".join(f"  - {step}\n" for step in steps)
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -191,6 +194,7 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in told(text)
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 def test_steps_within_steps_may_name_those_around_them() -> None:
     text = (
         START
@@ -210,6 +214,7 @@ def test_steps_within_steps_may_name_those_around_them() -> None:
     assert told(text) == ""
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 def test_problems_know_their_line() -> None:
     (problem,) = faults(f"{START}  - name: start\n    call_type: mine\n    next: gone\n")
     assert (problem.file, problem.line) == ("flows/f.yaml", 4)
@@ -225,12 +230,14 @@ def test_a_flow_that_only_moves_in_its_file_stays_the_same() -> None:
     assert flow(text).digest != flow(text.replace("example_2", "example_3")).digest
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 def test_a_step_that_cannot_be_read_is_all_that_is_said() -> None:
     bad = "{name: start, call_type: mine, retry: lots, next: b}"
     (problem,) = faults(only(bad, "{name: b, call_type: mine, next: end}"))
     assert problem.what == "Its retry: 'lots' is no number."
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
     good = f"{START}  - {{name: start, call_type: api, params: {{endpoint: GET /api/test}}}}"
     home = folder(
@@ -248,6 +255,7 @@ def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
     assert said == {"flows/b.yaml", "flows/c.yaml", "flows/d.yaml"}
 
 
+@pytest.mark.demand("flows.automatic_flow_true_operation")
 def test_automatic_flow_makes_a_flow_of_each_operation_beside_the_files(tmp_path: Path) -> None:
     home = folder(
         tmp_path / "p",
@@ -287,6 +295,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.demand("flows.checked_load_missing_start")
 @settings(max_examples=rounds(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES, st.sampled_from(KINDS))
 def test_no_file_makes_reading_raise(value: object, kind: str) -> None:

@@ -70,6 +70,7 @@ class Hanging:
 SAFE = THREE.replace("call_type: two,", "call_type: two, repeatable: true,")
 
 
+@pytest.mark.demand("flows.state_journalled_per_step")
 async def test_who_leaves_and_asks_again_goes_on_there() -> None:
     hanging = Hanging(acts())
     play = Scene(flow(SAFE), hanging.kit(says("ok")))
@@ -83,6 +84,7 @@ async def test_who_leaves_and_asks_again_goes_on_there() -> None:
 AGREED = SAFE.replace("name: two, ", "name: two, confirm: true, ")
 
 
+@pytest.mark.demand("flows.state_journalled_per_step")
 async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there() -> None:
     hanging = Hanging(acts())
     play = Scene(flow(AGREED), hanging.kit(says("ok")))
@@ -97,6 +99,7 @@ async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there
     assert play.failed.code == "already_answered"
 
 
+@pytest.mark.demand("flows.state_journalled_per_step")
 async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_is_a_question() -> None:
     for before, names in (("", ["one", "two", "two", "three"]), ("x", ["one", "two", "one"])):
         hanging = Hanging(acts())
@@ -140,6 +143,7 @@ async def test_a_flow_that_failed_begins_anew() -> None:
     assert done.names == ["one", "two", "one", "two", "three"]
 
 
+@pytest.mark.demand("flows.params_never_shared_between")
 async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
     gates = [asyncio.Event(), asyncio.Event()]
     begun: list[asyncio.Event] = []
@@ -167,6 +171,7 @@ async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
     assert [args["x"] for name, args in done.calls if name == "three"] == ["1 x", "0 x"]
 
 
+@pytest.mark.demand("flows.killed_inside_step_read")
 @pytest.mark.parametrize(
     ("word", "ran", "told"),
     [
@@ -186,6 +191,7 @@ async def test_what_may_have_run_is_asked_about(word: str, ran: list[str], told:
     assert (hanging.done.names, play.text) == (ran, told)
 
 
+@pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_models_tool_goes_on_too() -> None:
     """The run was cut inside the flow that the model had called; asked again, it calls it again."""
     store, hanging = Memory(), Hanging(acts())
@@ -221,6 +227,7 @@ paths:
 """
 
 
+@pytest.mark.demand("flows.killed_inside_step_read")
 @pytest.mark.io
 async def test_a_real_api_gets_the_same_key_for_every_try(tmp_path: Path) -> None:
     text = """

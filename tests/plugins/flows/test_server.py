@@ -99,6 +99,7 @@ path = "{home / "data"}"
     return Server(config=config)
 
 
+@pytest.mark.demand("flows.state_journalled_per_step", "flows.killed_inside_step_read")
 @pytest.mark.long
 async def test_a_killed_server_goes_on_when_it_is_asked_again(tmp_path: Path) -> None:
     async with api() as called:

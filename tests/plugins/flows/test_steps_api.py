@@ -58,6 +58,7 @@ def ticket(url: str, **more: Any) -> Operation:
 # Where arguments come from
 
 
+@pytest.mark.demand("flows.api_arguments_question_context", "flows.call_type_embedded_model")
 async def test_the_model_says_them_under_the_operations_schema(api: Target) -> None:
     async with kitted(hosts(api.url), says('{"state": "down"}')) as used:
         api.replies = [said({"hosts": ["db-1"]})]
@@ -71,6 +72,7 @@ async def test_the_model_says_them_under_the_operations_schema(api: Target) -> N
         assert part in told(used)
 
 
+@pytest.mark.demand("flows.api_arguments_question_context", "flows.deterministic_steps_model_call")
 async def test_nothing_to_say_asks_no_model(api: Target) -> None:
     async with kitted(operation("GET", "/hosts", url=api.url)) as used:
         await gave(stage(calls("GET /hosts"), used))
@@ -78,6 +80,7 @@ async def test_nothing_to_say_asks_no_model(api: Target) -> None:
     assert len(api.got) == 1
 
 
+@pytest.mark.demand("flows.api_arguments_question_context", "flows.deterministic_steps_model_call")
 async def test_values_of_the_step_ask_no_model(api: Target) -> None:
     values = {"host": "{before.hosts[0]}", "days": "{before.days}"}
     async with kitted(ticket(api.url)) as used:
@@ -92,6 +95,7 @@ async def test_an_author_who_fixes_values_leaves_out_the_optional_ones(api: Targ
     assert (asked(used), api.last.query) == ([], [])
 
 
+@pytest.mark.demand("flows.api_arguments_question_context")
 async def test_what_the_step_before_gave_by_the_same_names_asks_no_model(api: Target) -> None:
     async with kitted(ticket(api.url)) as used:
         await gave(stage(calls("POST /tickets"), used, before={"host": "db-1", "days": 3, "other": 1}))
@@ -99,6 +103,7 @@ async def test_what_the_step_before_gave_by_the_same_names_asks_no_model(api: Ta
     assert api.last.body == b'{"host":"db-1","days":3}'
 
 
+@pytest.mark.demand("flows.api_arguments_question_context")
 async def test_what_does_not_fit_is_asked_of_the_model(api: Target) -> None:
     async with kitted(ticket(api.url), says('{"days": 4}')) as used:
         await gave(stage(calls("POST /tickets"), used, before={"host": "db-1", "days": "some"}))
@@ -108,6 +113,7 @@ async def test_what_does_not_fit_is_asked_of_the_model(api: Target) -> None:
     assert api.last.body == b'{"host":"db-1","days":4}'
 
 
+@pytest.mark.demand("flows.api_arguments_question_context")
 async def test_a_model_may_say_that_it_does_not_know(api: Target) -> None:
     """Then a person is asked, by a form, and the call goes on with the answer."""
     async with kitted(ticket(api.url), says('{"host": "db-1", "days": null}')) as used:
@@ -158,6 +164,7 @@ async def test_all_of_a_large_answer_is_there_for_the_next_step(api: Target, cou
     assert made.data == rows
 
 
+@pytest.mark.demand("flows.api_2xx_success_other")
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 async def test_any_2xx_is_success(api: Target, status: int) -> None:
     async with kitted(operation("GET", "/x", url=api.url)) as used:
@@ -165,6 +172,7 @@ async def test_any_2xx_is_success(api: Target, status: int) -> None:
         await gave(stage(calls("GET /x"), used))
 
 
+@pytest.mark.demand("flows.api_2xx_success_other")
 @pytest.mark.parametrize("status", [304, 400, 404, 422, 500])
 async def test_any_other_answer_is_an_error_with_status_and_body(api: Target, status: int) -> None:
     async with kitted(operation("POST", "/x", url=api.url)) as used:
@@ -186,6 +194,7 @@ async def test_every_try_has_the_same_key_and_another_step_another(api: Target) 
 # The prompt
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 async def test_its_prompt_stays_within_80_percent(api: Target) -> None:
     async with kitted(host(api.url), says('{"id": "1"}'), context=1500) as used:
         made = await run(stage(calls("GET /hosts/{id}"), used, before="word " * 20_000))

@@ -25,6 +25,7 @@ def choice(*choices: Any, instruction: str = "返回值是否为Markdown报告�
     return Step(name="pick", kind="choice", params={"instruction": instruction, "choices": list(choices)})
 
 
+@pytest.mark.demand("flows.choice_model_picks_among", "flows.call_type_embedded_model")
 async def test_the_guides_choice_is_the_models() -> None:
     used = kit(says('{"step": "report_gen"}'))
     made = await gave(stage(choice(*SEED), used, before="plain text"))
@@ -36,6 +37,7 @@ async def test_the_guides_choice_is_the_models() -> None:
         assert part in told(used)
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 async def test_an_unknown_step_is_never_taken() -> None:
     used = kit(says('{"step": "elsewhere"}'), says('{"step": "end"}'))
     assert (await gave(stage(choice(*SEED), used))).jump == "end"
@@ -43,6 +45,7 @@ async def test_an_unknown_step_is_never_taken() -> None:
         await gave(stage(choice(*SEED), kit(says("elsewhere"), says('{"step": "Report_Gen"}'))))
 
 
+@pytest.mark.demand("flows.choice_model_picks_among", "flows.deterministic_steps_model_call")
 @pytest.mark.parametrize(("count", "expected"), [(11, "many"), (0, "none"), (5, "end")])
 async def test_conditions_ask_no_model(count: int, expected: str) -> None:
     used = kit()
@@ -51,6 +54,7 @@ async def test_conditions_ask_no_model(count: int, expected: str) -> None:
     assert asked(used) == []
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 async def test_the_model_picks_only_among_those_without_a_condition() -> None:
     used = kit(says('{"step": "end"}'))
     assert (await gave(stage(choice(MANY, *SEED), used, before={"count": 1}))).jump == "end"
@@ -59,11 +63,13 @@ async def test_the_model_picks_only_among_those_without_a_condition() -> None:
     assert "many" not in schema["properties"]["step"]["enum"]
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 async def test_where_no_condition_holds_and_nothing_is_left_it_fails() -> None:
     with pytest.raises(StepFailed, match="No condition of the choice holds"):
         await gave(stage(choice(MANY, NONE), kit(), before={"count": 5}))
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 async def test_its_prompt_stays_within_80_percent() -> None:
     used = kit(says('{"step": "end"}'), context=1000)
     made = await run(stage(choice(*SEED), used, before="word " * 20_000))

@@ -31,6 +31,7 @@ def extract(keys: Any, **params: Any) -> Step:
     return Step(name="keys", kind="extract", params={"keys": keys, **params})
 
 
+@pytest.mark.demand("flows.extract_keys_seed_plus")
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -53,6 +54,7 @@ async def test_keys(keys: Any, expected: Any) -> None:
     assert (await gave(stage(extract(keys), kit(), before=DATA))).data == expected
 
 
+@pytest.mark.demand("flows.extract_keys_seed_plus")
 @pytest.mark.parametrize(
     ("key", "words"),
     [
@@ -79,6 +81,7 @@ async def test_a_text_with_json_in_it_is_read() -> None:
         await gave(stage(extract(["a"]), kit()))
 
 
+@pytest.mark.demand("flows.extract_keys_seed_plus", "flows.deterministic_steps_model_call")
 async def test_it_takes_from_any_step() -> None:
     outputs = {"start": {"a": 1}, "other": {"a": 2}, "pick": Output("keys", jump="keys")}
     used = kit()
@@ -89,6 +92,7 @@ async def test_it_takes_from_any_step() -> None:
         await gave(stage(extract(["a"], **{"from": "lost"}), used, outputs=outputs))
 
 
+@pytest.mark.demand("flows.outputs_extract_sql_render")
 @pytest.mark.parametrize(
     ("keys", "rows"),
     [

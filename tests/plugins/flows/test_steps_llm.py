@@ -40,6 +40,7 @@ def llm(**params: Any) -> Step:
     return Step(name="report", kind="llm", params=params)
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user", "flows.call_type_embedded_model")
 async def test_the_guides_prompt_is_filled_in() -> None:
     used = kit(says("A ", "report"))
     step = llm(system_prompt='你是助手，输出JSON：{"a": 1}', user_prompt=SEED)
@@ -58,6 +59,7 @@ async def test_without_prompts_it_has_its_own() -> None:
     assert "What is there?" in told(used)
 
 
+@pytest.mark.demand("flows.llm_streams_user_last")
 async def test_the_last_step_streams() -> None:
     line = [Reasoning("hm"), Text("It "), Text("is."), Finish("stop")]
     made = await run(stage(llm(), kit(line), last=True))
@@ -72,6 +74,7 @@ async def test_the_last_step_streams() -> None:
     assert made[-1] == Output("It is.", made[-1].message)  # type: ignore[union-attr]
 
 
+@pytest.mark.demand("flows.llm_streams_user_last")
 async def test_no_other_step_does() -> None:
     assert [type(item) for item in await run(stage(llm(), kit(says("It is."))))] == [Output]
 
@@ -94,6 +97,7 @@ async def test_a_callers_schema_is_the_answers() -> None:
     assert (asked(inner)[0].output_schema, asked(last)[0].output_schema) == (None, schema)
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 @pytest.mark.parametrize("size", [500, 50_000])
 async def test_prompts_stay_within_80_percent_of_the_context(size: int) -> None:
     used = kit(says("ok"), context=2000)
@@ -132,6 +136,7 @@ async def test_what_fits_is_not_cut() -> None:
     assert "x" * 3000 in told(used)
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 async def test_a_prompt_that_cannot_fit_says_so() -> None:
     with pytest.raises(ContextTooLong, match="room for 80"):
         await gave(stage(llm(user_prompt="word " * 400), kit(says("ok"), context=100)))
@@ -146,6 +151,7 @@ async def test_a_model_that_says_nothing_is_an_error() -> None:
         await gave(stage(llm(), kit([Text("half")])))
 
 
+@pytest.mark.demand("flows.last_step_llm_model")
 async def test_the_answer_comes_from_question_description_and_outputs() -> None:
     used = kit(says("All of it."))
     step = answer_step(flow(description="Tells what is in stock."))

@@ -31,6 +31,7 @@ async def embedded(**more: Any) -> AsyncIterator[Kit]:
         await model.close()
 
 
+@pytest.mark.demand("flows.call_type_embedded_model")
 async def test_all_of_them() -> None:
     """One start of the model for all: it takes longer than what is asked of it. Those of databases and charts
     are in tests/plugins/sql."""

@@ -25,6 +25,7 @@ def names(**more: Any) -> Names:
     return Names(stage(STEP, kit(), outputs={"start": HOSTS}, **more))
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user")
 def test_the_four_names_and_every_step() -> None:
     text = "{question}|{data}|{start.hosts[0].name}|{time}|{{ question }}"
     assert (
@@ -33,15 +34,18 @@ def test_the_four_names_and_every_step() -> None:
     )
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user")
 def test_other_braces_are_text() -> None:
     text = '{"a": {"b": 1}} {output} {} { question } {question {unknown.path} {{x}} {%s} {0}'
     assert filled(text, names()) == text
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user")
 def test_what_a_value_brings_is_not_filled_in_again() -> None:
     assert filled("{data} {question}", names(before="{question}", question="{data}")) == "{question} {data}"
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user")
 @given(st.text(), st.text())
 def test_any_text_stays_what_it_is(text: str, value: str) -> None:
     """Only known names change, and only into their values."""
@@ -66,6 +70,7 @@ def test_a_name_alone_keeps_its_type() -> None:
     }
 
 
+@pytest.mark.demand("flows.llm_system_prompt_user")
 def test_a_path_that_leads_nowhere_says_what_was_there() -> None:
     with pytest.raises(
         Missing, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"
@@ -90,6 +95,7 @@ def test_in_on_error_data_is_the_failure() -> None:
     assert names(before="fine", failure="GET /x answered 500.")("data") == "GET /x answered 500."
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 def test_the_context_is_the_conversation_and_the_steps() -> None:
     told = (said("user", "Hello"), said("assistant", "Hi there"), said("user", "What is there?"))
     turn = Turn(messages=told, context=(Context("Page", "inventory"),))
@@ -145,6 +151,7 @@ ZONES = (
 )
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 @pytest.mark.parametrize("turn", ZONES)
 def test_the_time_is_the_users(turn: Turn) -> None:
     here = now(turn)
@@ -154,6 +161,7 @@ def test_the_time_is_the_users(turn: Turn) -> None:
     )
 
 
+@pytest.mark.demand("flows.llm_context_conversation_finished")
 @pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "", "Europe", "x" * 100, "\0"])
 def test_what_is_no_zone_is_the_servers(zone: str) -> None:
     turn = Turn(messages=(), context=(Context("time zone", zone),))

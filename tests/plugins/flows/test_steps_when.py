@@ -31,6 +31,7 @@ def said(condition: Any) -> bool:
     return holds(read(condition), find)
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
@@ -79,6 +80,7 @@ def test_a_value_may_be_another_step() -> None:
     assert holds(read({"path": "count", "equals": "{count}"}), find)
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 @pytest.mark.parametrize(
     "test",
     [
@@ -99,6 +101,7 @@ def test_what_comes_first_guards_what_follows() -> None:
     assert not said({"all": [{"path": "name", "is": "number"}, {"path": "name", "above": 3}]})
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 @pytest.mark.parametrize(
     "given",
     [
@@ -135,6 +138,7 @@ def test_a_condition_cannot_be_nested_for_ever() -> None:
         read(made)
 
 
+@pytest.mark.demand("flows.choice_model_picks_among")
 def test_a_pattern_cannot_hold_up_the_server() -> None:
     """What backtracks for ever in Python gives up here."""
     assert not holds(read({"path": "x", "matches": "^(a+)+$"}), lambda path: "a" * 5000 + "b")

@@ -1,5 +1,7 @@
 """next_flow: up to three questions that could come next."""
 
+import pytest
+
 from rightseat.errors import UpstreamBusy
 from rightseat.plugins.flows.flow import Flow, Next, Step
 from rightseat.plugins.flows.suggest import suggested
@@ -24,6 +26,7 @@ def after(*following: Next) -> Flow:
     return flow(START, name="cves", next_flow=following)
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_questions_are_rewritten_in_one_call() -> None:
     used = kit(
         says('{"question_1": "Open a ticket for web-1", "question_2": "Which\\n hosts are there?"}'),
@@ -38,6 +41,7 @@ async def test_questions_are_rewritten_in_one_call() -> None:
     assert len(asked(used)) == 1
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_a_question_of_the_file_is_shown_as_it_is() -> None:
     used = kit(flows=FLOWS)
     made = await suggested(after(Next(flow="hosts", question="List them.")), used, "q", "a")
@@ -45,6 +49,7 @@ async def test_a_question_of_the_file_is_shown_as_it_is() -> None:
     assert asked(used) == []
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_at_most_three_and_none_that_does_not_exist() -> None:
     used = kit(says('{"question_1": "A", "question_2": "B", "question_3": "C"}'), flows=FLOWS)
     following = after(
@@ -60,6 +65,7 @@ async def test_at_most_three_and_none_that_does_not_exist() -> None:
     assert await suggested(after(), kit(flows=FLOWS), "q", "a") is None
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_a_model_that_cannot_costs_only_its_own() -> None:
     async def busy(prompt: object) -> object:
         raise UpstreamBusy("Busy.")

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -144,6 +145,7 @@ class Users(RuleBasedStateMachine):
         self.loop.close()
 
 
+@pytest.mark.demand("flows.params_never_shared_between")
 def test_two_people_in_one_flow_never_see_each_others_data() -> None:
     run_state_machine_as_test(
         Users,

@@ -69,6 +69,7 @@ def text(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
+@pytest.mark.demand("flows.flow_responder_behind_door")
 async def test_a_flow_of_a_folder_calls_the_real_api_and_answers(make: Make) -> None:
     async with answering() as api:
         runtime = make(api.url)
@@ -80,6 +81,7 @@ async def test_a_flow_of_a_folder_calls_the_real_api_and_answers(make: Make) -> 
     assert told == ["1/2", "1/2", "2/2", "2/2"]
 
 
+@pytest.mark.demand("flows.automatic_flow_true_operation")
 async def test_an_operation_is_a_flow_where_the_plugin_says_so(make: Make) -> None:
     async with answering() as api:
         runtime = make(api.url, automatic_flow=True)
@@ -105,6 +107,7 @@ exported = [Greet]
 """
 
 
+@pytest.mark.demand("flows.tool_lib_tool_name")
 @pytest.mark.io
 async def test_a_tool_of_lib_is_a_step_by_its_name(make: Make, tmp_path: Path) -> None:
     """A class of the original's SDK, in a process of its own."""
@@ -125,6 +128,7 @@ steps: [{name: start, call_type: greet, params: {who: "{question}"}}]
     assert (told["output"], told["message"]) == ("Hello web-01", "Greeted.")
 
 
+@pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
     runtime = make(automatic_flow=True)
     source = runtime.assistants["default"].source
@@ -136,6 +140,7 @@ async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
     await runtime.close()
 
 
+@pytest.mark.demand("flows.flow_responder_behind_door")
 @pytest.mark.parametrize("appears", [False, True])
 async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make: Make, appears: bool) -> None:
     runtime = make(rules="appears = true" if appears else "")
@@ -154,6 +159,7 @@ async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make:
                     assert "Reports on the hosts." in body
 
 
+@pytest.mark.demand("flows.continuation_whose_flow_changed")
 async def test_a_changed_flow_changes_the_tools_digest(make: Make, tmp_path: Path) -> None:
     def digest(runtime: Runtime) -> str:
         source = runtime.assistants["default"].source
@@ -183,6 +189,7 @@ async def command(folder: Path, *args: str, said: str = "") -> tuple[int | None,
     return process.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.demand("flows.rightseat_flows_run_plugin")
 @pytest.mark.long
 @pytest.mark.io
 async def test_a_flow_runs_in_the_terminal_with_its_steps(make: Make, tmp_path: Path) -> None:

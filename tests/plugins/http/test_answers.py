@@ -45,12 +45,14 @@ async def asked(api: Target, *responses: Any, method: str = "GET", budget: int |
         return await call(tool, budget=budget)
 
 
+@pytest.mark.demand("plugins.2xx_204_typed_errors", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 226])
 async def test_any_2xx_is_a_success(api: Target, status: int) -> None:
     api.replies = [said({"a": 1}, status)]
     assert (await asked(api)).text == '{"a":1}'
 
 
+@pytest.mark.demand("plugins.2xx_204_typed_errors")
 @pytest.mark.parametrize(("status", "words"), [(204, "204 No Content"), (200, "200 OK"), (205, "205")])
 async def test_an_answer_without_content_is_a_sentence(api: Target, status: int, words: str) -> None:
     api.replies = [sent(status=status)]
@@ -64,6 +66,7 @@ async def test_where_something_was_made_is_said(api: Target) -> None:
     assert "location: /x/7" in (await asked(api, method="POST")).text
 
 
+@pytest.mark.demand("plugins.bug_original_loader_calling")
 @pytest.mark.parametrize(
     ("body", "media"),
     [
@@ -82,6 +85,7 @@ async def test_text_of_any_kind_as_it_is(api: Target, body: bytes, media: str) -
     assert (await asked(api)).text == body.decode()
 
 
+@pytest.mark.demand("plugins.charsets_answers_handled")
 @pytest.mark.parametrize(
     ("data", "media"),
     [
@@ -107,6 +111,7 @@ async def test_a_page_is_read_as_a_person_would(api: Target) -> None:
     assert "x()" not in text
 
 
+@pytest.mark.demand("plugins.binary_answer_becomes_downloadable")
 @pytest.mark.parametrize(
     ("headers", "media", "name"),
     [
@@ -133,6 +138,7 @@ async def test_a_binary_answer_is_a_file_for_the_user(
     assert base64.b64encode(data).decode() not in found.text
 
 
+@pytest.mark.demand("plugins.binary_answer_becomes_downloadable")
 async def test_what_the_document_calls_a_file_is_one_and_what_is_an_attachment_is_both(api: Target) -> None:
     schema = {"type": "string", "format": "binary"}
     api.replies = [
@@ -148,6 +154,7 @@ async def test_what_the_document_calls_a_file_is_one_and_what_is_an_attachment_i
     assert (await asked(api, answers({}))).text == '{"a":1}'
 
 
+@pytest.mark.demand("plugins.2xx_204_typed_errors", "plugins.real_http_server_tests")
 @pytest.mark.parametrize("status", [400, 404, 409, 418, 422, 500, 501, 599])
 async def test_errors_are_failures_with_what_the_server_says(api: Target, status: int) -> None:
     api.replies = [said({"detail": "no such host"}, status)]
@@ -157,6 +164,7 @@ async def test_errors_are_failures_with_what_the_server_says(api: Target, status
     assert "no such host" in error["message"]
 
 
+@pytest.mark.demand("plugins.2xx_204_typed_errors")
 async def test_a_typed_error_is_told_by_the_document(api: Target) -> None:
     schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
     api.replies = [said({"reason": "taken", "trace": "x" * 4000}, 409), sent(status=404), said({}, 402)]
@@ -184,6 +192,7 @@ async def test_an_error_page_is_shortened(api: Target) -> None:
 # Cutting
 
 
+@pytest.mark.demand("plugins.descriptions_operation_body_response", "plugins.response_size_limit_schema")
 async def test_a_long_answer_keeps_what_the_document_names(api: Target) -> None:
     rows = [{"id": f"h-{n:03}", "name": f"web {n}", "junk": "j" * 300} for n in range(40)]
     api.replies = [said({"total": 40, "hosts": rows, "debug": "d" * 3000})]
@@ -195,6 +204,7 @@ async def test_a_long_answer_keeps_what_the_document_names(api: Target) -> None:
     assert estimate(text) <= 1000
 
 
+@pytest.mark.demand("plugins.response_size_limit_schema")
 @pytest.mark.parametrize("budget", [200, 500, 2000, 6000])
 async def test_a_very_long_answer_says_how_much_of_it_is_shown(api: Target, budget: int) -> None:
     rows = [{"id": f"h-{n:04}", "name": f"主机 {n}"} for n in range(5000)]
@@ -220,6 +230,7 @@ async def test_an_answer_that_is_not_what_the_document_says_is_kept(api: Target)
     assert "xxxx" in text
 
 
+@pytest.mark.demand("plugins.response_size_limit_schema")
 async def test_the_budget_is_computed_from_the_models_context(api: Target) -> None:
     """The seed's rule: what a tool takes and gives stays within 80 % of the context."""
     rows = [{"id": f"h-{n:04}", "name": f"web {n}"} for n in range(5000)]
@@ -245,6 +256,7 @@ async def test_the_budget_is_computed_from_the_models_context(api: Target) -> No
 # Bombs
 
 
+@pytest.mark.demand("plugins.gzip_bombs_answers_refused")
 async def test_a_gzip_bomb_is_stopped_at_the_limit(api: Target) -> None:
     bomb = gzip.compress(b"\0" * (100 << 20))
     api.replies = [sent(bomb, "application/json", content_encoding="gzip")]
@@ -254,6 +266,7 @@ async def test_a_gzip_bomb_is_stopped_at_the_limit(api: Target) -> None:
     assert time.monotonic() - begun < STUCK
 
 
+@pytest.mark.demand("plugins.response_size_limit_schema")
 async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
     gate = Gate(allow=("127.0.0.1",), max_bytes=1000)
     api.replies = [sent(b"x" * 1001, "text/plain"), sent(b"x" * 1000, "text/plain")]

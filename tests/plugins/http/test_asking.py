@@ -41,6 +41,7 @@ def kept(model: Lines, made: Plugin, folder: Path) -> Runtime:
     return Runtime(model=model, tools=tools_of(made, LOCAL), store=store, closers=(store.close,))
 
 
+@pytest.mark.demand("plugins.missing_required_values_question", "plugins.bug_original_loader_calling")
 async def test_missing_values_are_asked_for_and_only_those(api: Target) -> None:
     model = Lines(calls(("shop_act", '{"method":"hot","host":""}')), says("done"))
     runtime = Runtime(model=model, tools=tools_of(plugin(ticket(api.url)), LOCAL))
@@ -58,6 +59,7 @@ async def test_missing_values_are_asked_for_and_only_those(api: Target) -> None:
     await runtime.close()
 
 
+@pytest.mark.demand("plugins.arguments_honour_schema_exactly")
 async def test_a_pattern_of_a_number_is_kept_to_however_the_number_is_written(api: Target) -> None:
     price = {"type": "number", "x-pattern": r"^\d+\.\d{2}$"}
     body = object_body("application/json", ["price"], price=price)
@@ -71,6 +73,7 @@ async def test_a_pattern_of_a_number_is_kept_to_however_the_number_is_written(ap
     await runtime.close()
 
 
+@pytest.mark.demand("plugins.missing_required_values_question")
 async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(api: Target) -> None:
     window = {"type": "object", "properties": {"from": TEXT, "to": TEXT}, "required": ["from", "to"]}
     whole = {
@@ -153,6 +156,7 @@ async def test_a_plugin_in_chinese_asks_in_chinese(api: Target) -> None:
     assert asked == [f"是否允许向 {host} 发送 DELETE /x，参数为 {{}}？", "请随回复上传文件（f）。"]
 
 
+@pytest.mark.demand("plugins.dangerous_operations_config_all")
 async def test_a_dangerous_call_waits_for_a_yes_and_shows_what_is_sent(api: Target, tmp_path: Path) -> None:
     """Resumed by another process: the store is a file, the runtime a new one."""
     made = plugin(
@@ -182,6 +186,7 @@ async def test_a_dangerous_call_waits_for_a_yes_and_shows_what_is_sent(api: Targ
     await second.close()
 
 
+@pytest.mark.demand("plugins.dangerous_operations_config_all")
 @pytest.mark.parametrize("answer", [{"approved": False}, {"approved": "yes"}, {}, "yes", None])
 async def test_anything_but_a_yes_calls_nothing(api: Target, answer: Any) -> None:
     async with tools(plugin(ticket(api.url, dangerous=True))) as (tool,):
@@ -191,6 +196,7 @@ async def test_anything_but_a_yes_calls_nothing(api: Target, answer: Any) -> Non
     assert api.got == []
 
 
+@pytest.mark.demand("plugins.dangerous_operations_config_all")
 async def test_values_then_a_yes_for_exactly_these_values(api: Target) -> None:
     async with tools(plugin(ticket(api.url, dangerous=True))) as (tool,):
         asked = await call(tool, {"method": "hot"})
@@ -207,6 +213,7 @@ async def test_values_then_a_yes_for_exactly_these_values(api: Target) -> None:
     assert json.loads(api.last.body) == {"method": "hot", "host": "h-007"}
 
 
+@pytest.mark.demand("plugins.dangerous_operations_config_all")
 @pytest.mark.parametrize(
     ("confirm", "asked"),
     [
@@ -231,6 +238,7 @@ async def test_the_operator_says_what_needs_a_yes(api: Target, confirm: Any, ask
     assert found == asked
 
 
+@pytest.mark.demand("plugins.hostile_descriptions_injected_text")
 async def test_a_result_that_orders_a_dangerous_call_only_leads_to_a_question(api: Target) -> None:
     """The model obeys what an answer tells it to do: the person is asked all the same."""
     made = plugin(
@@ -245,6 +253,7 @@ async def test_a_result_that_orders_a_dangerous_call_only_leads_to_a_question(ap
     await runtime.close()
 
 
+@pytest.mark.demand("plugins.credentials_never_logged_never", "plugins.defaults_applied_code_example")
 async def test_what_the_model_is_shown(api: Target) -> None:
     made = plugin(
         operation(

@@ -35,6 +35,7 @@ def file(name: str, data: bytes, media: str | None = None) -> File:
     return File(name, media, packed(data))
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("media", ["application/json", "application/vnd.api+json", "application/json; v=1"])
 async def test_json(api: Target, media: str) -> None:
     body = object_body(
@@ -55,6 +56,7 @@ async def test_a_json_body_that_is_one_argument(api: Target) -> None:
     assert api.last.body == b"[1,2]"
 
 
+@pytest.mark.demand("plugins.defaults_applied_code_example")
 async def test_fields_under_other_arguments_and_nested_defaults(api: Target) -> None:
     inner = {"type": "object", "properties": {"hours": {"type": "integer", "default": 2}, "at": TEXT}}
     schema = {"type": "object", "properties": {"id": TEXT, "window": inner}}
@@ -83,6 +85,7 @@ async def test_no_body_where_none_was_given(api: Target) -> None:
     assert "content-type" not in api.last.headers
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 @pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "x-www-form-urlencoded"])
 async def test_a_urlencoded_form(api: Target, media: str) -> None:
     body = object_body(media, a=TEXT, many={"type": "array"}, deep={"type": "object"}, on={"type": "boolean"})
@@ -94,6 +97,7 @@ async def test_a_urlencoded_form(api: Target, media: str) -> None:
     ]
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_a_urlencoded_form_with_encodings(api: Target) -> None:
     body = Body(
         media="application/x-www-form-urlencoded",
@@ -112,6 +116,7 @@ async def test_a_urlencoded_form_with_encodings(api: Target) -> None:
     assert api.last.body == b"a=p+q,r&b%5Bk%5D=1&c=%5B%22s%22%5D&d=1%7C2"
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files", "plugins.real_http_server_tests")
 async def test_multipart_with_files_lists_and_json_parts(api: Target) -> None:
     body = object_body(
         "multipart/form-data",
@@ -142,6 +147,7 @@ async def test_multipart_with_files_lists_and_json_parts(api: Target) -> None:
     assert b'name="options"\r\nContent-Type: application/json\r\n\r\n{"k":1}' in api.last.body
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_multipart_encodings_and_headers_of_parts(api: Target) -> None:
     body = Body(
         media="multipart/form-data",
@@ -171,6 +177,7 @@ async def test_names_in_a_form_cannot_break_out_of_their_quotes(api: Target) -> 
     assert len(api.parsed[0]) == 1
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 @pytest.mark.parametrize(
     ("media", "value", "sent"),
     [
@@ -195,6 +202,7 @@ async def test_an_object_as_xml(api: Target) -> None:
     assert api.last.body.decode().endswith(made)
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_a_file_as_the_whole_body(api: Target) -> None:
     body = Body(media="application/octet-stream", schema=FILE, required=True)
     image = Body(media="image/*", schema=FILE, required=True)

@@ -24,6 +24,7 @@ CANARY = "canary-0123456789"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
+@pytest.mark.demand("plugins.auth_header_param_query", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("method", METHODS)
 async def test_param_auth_is_in_the_query_of_every_method(api: Target, method: str) -> None:
     """The original sent it with GET only, and under the seed's own name `param` never."""
@@ -35,6 +36,7 @@ async def test_param_auth_is_in_the_query_of_every_method(api: Target, method: s
     assert CANARY not in api.last.body.decode()
 
 
+@pytest.mark.demand("plugins.auth_header_param_query", "plugins.real_http_server_tests")
 async def test_several_kinds_at_once(api: Target) -> None:
     kinds = (
         auth("header", {"Authorization": f"Bearer {CANARY}", "X-Tenant": "demo"}),
@@ -50,6 +52,7 @@ async def test_several_kinds_at_once(api: Target) -> None:
     assert got.headers["cookie"] == "theme=dark; SESSION=c%209%3Bx"
 
 
+@pytest.mark.demand("plugins.auth_header_param_query")
 async def test_no_argument_takes_the_place_of_a_credential(api: Target) -> None:
     kinds = (
         auth("header", {"X-Key": CANARY}),
@@ -82,6 +85,7 @@ async def test_no_argument_takes_the_place_of_a_credential(api: Target) -> None:
     assert got.headers["cookie"] == f"sid={CANARY}"
 
 
+@pytest.mark.demand("plugins.auth_values_env_name")
 async def test_values_by_environment_file_and_configuration(
     api: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -131,6 +135,7 @@ async def test_a_plugin_sends_no_file_but_its_own(
         assert api.last.headers["x-key"] == CANARY
 
 
+@pytest.mark.demand("plugins.auth_values_env_name")
 async def test_a_secret_that_is_not_there_stops_the_call_and_tells_the_operator_only(
     api: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,6 +148,7 @@ async def test_a_secret_that_is_not_there_stops_the_call_and_tells_the_operator_
     assert api.got == []
 
 
+@pytest.mark.demand("plugins.credentials_never_logged_never")
 def test_a_plain_secret_is_warned_of_without_being_shown(caplog: pytest.LogCaptureFixture) -> None:
     tools_of(plugin(auth=(auth("header", {"X-Key": CANARY}),)), Gate())
     assert "X-Key" in caplog.text
@@ -157,6 +163,7 @@ def test_a_credential_that_the_plugin_does_not_use_is_a_mistake(field: str) -> N
         tools_of(made, replace(LOCAL, **{field: value}))
 
 
+@pytest.mark.demand("plugins.per_user_credentials_come")
 async def test_each_callers_own_credential(api: Target) -> None:
     made = plugin(operation("GET", "/x", url=api.url), auth=(auth("header", {"Authorization": CANARY}),))
     async with tools(made, replace(LOCAL, caller={"Authorization": "X-Shop-Token"})) as (tool,):
@@ -168,6 +175,7 @@ async def test_each_callers_own_credential(api: Target) -> None:
     assert "X-Shop-Token" in without.error["message"]
 
 
+@pytest.mark.demand("plugins.credentials_never_logged_never")
 async def test_credentials_are_blotted_out_of_whatever_comes_back(
     api: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -226,6 +234,7 @@ def oidc(api: Target, **options: Any) -> Any:
     return plugin(operation("GET", "/x", url=api.url), auth=(auth("oidc", **options),))
 
 
+@pytest.mark.demand("plugins.auth_header_param_query", "plugins.oidc_client_credentials_token")
 async def test_client_credentials(api: Target) -> None:
     tokens_from(api, ("/token", counting(expires_in=3600)))
     async with tools(oidc(api, scope="read", audience="shop")) as (tool,):
@@ -250,6 +259,7 @@ async def test_the_clients_secret_in_the_head(api: Target) -> None:
     assert b"client_id" not in api.got[0].body
 
 
+@pytest.mark.demand("plugins.oidc_client_credentials_token")
 async def test_the_originals_exchange_is_per_user(api: Target) -> None:
     def exchange(got: Got) -> Any:
         return said({"code": 200, "data": {"access_token": f"for-{json.loads(got.body)['access_token']}"}})
@@ -281,6 +291,7 @@ async def test_an_exchange_that_nobody_configured_says_what_to_write(api: Target
     assert api.got == []
 
 
+@pytest.mark.demand("plugins.oidc_client_credentials_token")
 async def test_token_exchange_by_rfc_8693(api: Target) -> None:
     tokens_from(api, ("/token", counting(expires_in="600")))
     made = oidc(api, grant="token_exchange", audience="shop")
@@ -293,6 +304,7 @@ async def test_token_exchange_by_rfc_8693(api: Target) -> None:
     assert api.last.headers["authorization"] == "Bearer token-1"
 
 
+@pytest.mark.demand("plugins.oidc_client_credentials_token")
 async def test_a_token_that_is_not_taken_is_renewed_once(api: Target) -> None:
     def choosy(got: Got) -> Any:
         return said({}, 401 if got.headers["authorization"] == "Bearer token-1" else 200)
@@ -308,6 +320,7 @@ async def test_a_token_that_is_not_taken_is_renewed_once(api: Target) -> None:
     assert [got.path for got in api.got] == ["/token", "/x", "/token", "/x"]
 
 
+@pytest.mark.demand("plugins.oidc_client_credentials_token")
 async def test_an_ended_token_is_refreshed_and_else_fetched_anew(
     api: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +345,7 @@ async def test_an_ended_token_is_refreshed_and_else_fetched_anew(
     assert sent_tokens == ["Bearer t1", "Bearer t1", "Bearer t2", "Bearer t4"]
 
 
+@pytest.mark.demand("plugins.oidc_client_credentials_token")
 async def test_many_calls_at_once_fetch_one_token(api: Target) -> None:
     tokens_from(api, ("/token", counting()))
     async with tools(oidc(api)) as (tool,):

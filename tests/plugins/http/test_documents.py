@@ -155,12 +155,14 @@ def check(operation: Operation, arguments: dict[str, Any], got: Got) -> None:
             assert f'name="{name}"'.encode() in got.body
 
 
+@pytest.mark.demand("plugins.petstore_like_document_500")
 async def test_every_operation_of_a_document_like_petstore(api: Target, tmp_path: Path) -> None:
     plugin = folder(tmp_path / "pets", PETS)
     assert [one for one in plugin.problems if one.gravity == "error"] == []
     assert await called(plugin, api) == 9
 
 
+@pytest.mark.demand("plugins.petstore_like_document_500")
 async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: Path) -> None:
     plugin = folder(tmp_path / "pets", PETS)
     found = {tool.name: tool for tool in tools_of(plugin, Gate(allow=("127.0.0.1",), server=api.url))}
@@ -175,6 +177,7 @@ async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: 
         await tool.close()
 
 
+@pytest.mark.demand("plugins.petstore_like_document_500")
 @pytest.mark.long
 async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None:
     paths = {
@@ -220,6 +223,7 @@ async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None
     assert await called(plugin, api) == 500
 
 
+@pytest.mark.demand("plugins.real_plugins_present_all")
 @pytest.mark.skipif(not REAL.is_dir(), reason="no real plugins here")
 async def test_every_operation_of_real_plugins(api: Target, capsys: pytest.CaptureFixture[str]) -> None:
     counts = {plugin.id: await called(plugin, api) for plugin in read_all([REAL])}

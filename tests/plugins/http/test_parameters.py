@@ -18,6 +18,7 @@ ODD = "a b&c=d/e?f#g+h%中"
 ODD_ESCAPED = "a%20b%26c%3Dd%2Fe%3Ff%23g%2Bh%25%E4%B8%AD"
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all", "plugins.real_http_server_tests")
 @pytest.mark.parametrize(
     ("style", "explode", "value", "expected"),
     [
@@ -52,6 +53,11 @@ async def test_a_query_in_every_style(
     assert api.last.line == ("/x?" + expected if expected else "/x")
 
 
+@pytest.mark.demand(
+    "plugins.operation_becomes_tool_all",
+    "plugins.real_http_server_tests",
+    "plugins.bug_original_loader_calling",
+)
 @pytest.mark.parametrize(
     ("style", "explode", "value", "expected"),
     [
@@ -83,6 +89,7 @@ async def test_a_path_in_every_style(
     assert api.last.line == f"/v1/paint/{expected}/now"
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 @pytest.mark.parametrize(
     ("explode", "value", "expected"),
     [
@@ -109,6 +116,7 @@ async def test_a_header_value_that_cannot_be_sent_is_the_tools_failure(api: Targ
     assert api.got == []
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 async def test_cookies(api: Target) -> None:
     asked = operation(
         "GET",
@@ -122,6 +130,7 @@ async def test_cookies(api: Target) -> None:
     assert api.last.headers["cookie"] == "session=a%20b%3Bc; ids=1,2"
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 async def test_reserved_characters_stay_but_never_end_the_value(api: Target) -> None:
     asked = operation("GET", "/x", parameter("to", "query", reserved=True), url=api.url)
     async with tools(plugin(asked)) as (tool,):
@@ -130,6 +139,7 @@ async def test_reserved_characters_stay_but_never_end_the_value(api: Target) -> 
     assert api.last.query == [("to", "/a/b:c?d=e&admin=1#x")]
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 async def test_a_parameter_with_a_media_type_is_written_in_it(api: Target) -> None:
     asked = operation(
         "GET",
@@ -146,6 +156,7 @@ async def test_a_parameter_with_a_media_type_is_written_in_it(api: Target) -> No
     assert api.last.headers["x-filter"] == '{"c":null}'
 
 
+@pytest.mark.demand("plugins.bug_original_loader_calling")
 async def test_optional_parameters_are_sent_when_given_and_left_out_when_not(api: Target) -> None:
     """The original dropped every query parameter that was not required."""
     asked = operation(
@@ -161,6 +172,7 @@ async def test_optional_parameters_are_sent_when_given_and_left_out_when_not(api
     assert [got.line for got in api.got] == ["/hosts?name=web&limit=3", "/hosts?limit=3"]
 
 
+@pytest.mark.demand("plugins.defaults_applied_code_example")
 async def test_defaults_come_from_the_document_not_from_the_model(api: Target) -> None:
     asked = operation(
         "GET",
@@ -176,6 +188,7 @@ async def test_defaults_come_from_the_document_not_from_the_model(api: Target) -
     assert api.last.line == "/hosts?limit=10&status=on"
 
 
+@pytest.mark.demand("plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("value", [1, 0, -5, 2.5, 1e21])
 async def test_numbers_need_no_point(api: Target, value: float) -> None:
     """The original took `1` for no number, and `.` for one."""
@@ -199,6 +212,7 @@ async def test_two_parameters_of_one_name_are_two_arguments(api: Target) -> None
     assert api.last.line == "/x/a?id=b"
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
 async def test_every_method(api: Target, method: str) -> None:
     asked = operation(method.lower(), "/x/{id}", parameter("id", "path"), url=api.url)
@@ -215,6 +229,7 @@ async def test_a_query_in_the_documents_own_path_stays(api: Target) -> None:
     assert api.last.line == "/x?action=list&n=1"
 
 
+@pytest.mark.demand("plugins.several_servers_variables")
 async def test_the_next_server_is_asked_when_the_first_is_not_there(api: Target) -> None:
     gone = "http://127.0.0.1:9"
     servers = (Server(url=gone), Server(url=f"{api.url}/second"))

@@ -19,6 +19,7 @@ from tests.plugins.http.target import Target, said, sent
 pytestmark = pytest.mark.io
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 async def test_what_may_be_repeated_is_tried_again(api: Target, method: str, status: int) -> None:
@@ -28,6 +29,7 @@ async def test_what_may_be_repeated_is_tried_again(api: Target, method: str, sta
     assert len(api.got) == 3
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_what_may_not_is_tried_once(api: Target, method: str, status: int) -> None:
@@ -37,6 +39,7 @@ async def test_what_may_not_is_tried_once(api: Target, method: str, status: int)
     assert len(api.got) == 1
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 async def test_a_post_with_a_key_of_its_own_is_repeated_with_the_same_key(api: Target) -> None:
     api.replies = [sent(status=503)]
     keyed = operation("POST", "/x", parameter("Idempotency-Key", "header"), url=api.url)
@@ -63,6 +66,7 @@ async def test_other_errors_are_not_tried_again(api: Target, status: int) -> Non
     assert len(api.got) == 1
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 @pytest.mark.long
 async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api: Target) -> None:
     gate = Gate(allow=("127.0.0.1",), patience=1.5)
@@ -77,6 +81,7 @@ async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api:
         assert time.monotonic() - begun < STUCK
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 def test_a_wait_as_a_date() -> None:
     soon = asked_wait(email.utils.formatdate(time.time() + 3600, usegmt=True))
     assert soon is not None
@@ -85,6 +90,7 @@ def test_a_wait_as_a_date() -> None:
     assert [asked_wait(text) for text in ("", "soon", "-1", "1" * 400)] == [None, None, None, 111111111.0]
 
 
+@pytest.mark.demand("plugins.real_http_server_tests")
 async def test_a_connection_that_breaks_is_tried_again(api: Target) -> None:
     broken = Served(answers={"/x": b""})
     async with broken:
@@ -95,6 +101,7 @@ async def test_a_connection_that_breaks_is_tried_again(api: Target) -> None:
     assert len(api.got) == 1
 
 
+@pytest.mark.demand("plugins.several_servers_variables")
 async def test_a_server_that_is_busy_is_passed_over_for_the_next(api: Target) -> None:
     api.replies = [sent(status=503)]
     servers = (Server(url=f"{api.url}/a"), Server(url=f"{api.url}/b"))
@@ -109,6 +116,7 @@ async def test_a_server_at_a_private_address_is_passed_over_for_a_public_one(api
         assert not (await call(tool)).result.failed
 
 
+@pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 async def test_a_server_that_hangs_is_given_up(api: Target) -> None:
     async with Served(answers={"/hangs": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"}) as slow:
         made = plugin(operation("GET", "/hangs", url=slow.url))

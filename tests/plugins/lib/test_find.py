@@ -36,6 +36,7 @@ def problem(folder: Path) -> Problem:
     return problems[0]
 
 
+@pytest.mark.demand("plugins.python_tools_guide_sdk")
 @pytest.mark.parametrize(
     "init",
     [
@@ -56,6 +57,7 @@ def test_a_class_of_the_sdk_is_found_however_it_is_exported(tmp_path: Path, init
     assert found.arguments["properties"] == {"top": {"type": "integer"}}
 
 
+@pytest.mark.demand("plugins.python_tools_plain_tool")
 def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> None:
     text = '''
     from rightseat import tool
@@ -109,6 +111,7 @@ def test_a_context_is_no_argument(tmp_path: Path) -> None:
     assert found.arguments["required"] == ["a"]
 
 
+@pytest.mark.demand("plugins.check_never_imports_runs")
 def test_nothing_is_run(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     text = f"""

@@ -51,6 +51,7 @@ async def called(tool: Tool, args: dict[str, Any], *messages: Message) -> Result
     return found[-1]
 
 
+@pytest.mark.demand("plugins.python_tools_plain_tool")
 async def test_arguments_are_typed_and_a_value_comes_back(tmp_path: Path) -> None:
     tool = tool_of(
         tmp_path,
@@ -67,6 +68,7 @@ async def test_arguments_are_typed_and_a_value_comes_back(tmp_path: Path) -> Non
     assert await called(tool, {"a": 2}) == Result({"sum": 2.5, "types": ["int", "float"]})
 
 
+@pytest.mark.demand("plugins.missing_required_values_question")
 async def test_what_is_missing_is_asked_for_and_not_invented(tmp_path: Path) -> None:
     text = '''
     from rightseat import tool
@@ -100,6 +102,7 @@ async def test_what_is_missing_is_asked_for_and_not_invented(tmp_path: Path) -> 
     assert "nights" in (tool.check({"nights": "two"}) or "")
 
 
+@pytest.mark.demand("plugins.python_tools_guide_sdk")
 async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path) -> None:
     folder = tmp_path / "kit"
     made = plugin(
@@ -130,6 +133,7 @@ async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path)
     assert "which?" in told["context"]
 
 
+@pytest.mark.demand("plugins.run_child_process_time")
 async def test_the_environment_of_the_server_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +152,7 @@ async def test_the_environment_of_the_server_is_not_there(
     assert "canary-secret" not in result.text
 
 
+@pytest.mark.demand("plugins.run_child_process_time")
 async def test_what_it_prints_goes_to_the_log_and_not_into_the_answer(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -174,6 +179,7 @@ async def test_what_it_prints_goes_to_the_log_and_not_into_the_answer(
     await tool.close()
 
 
+@pytest.mark.demand("plugins.run_child_process_time")
 async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
     text = '''
     from rightseat import tool
@@ -188,6 +194,7 @@ async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
     assert result.text.endswith('"message":"MemoryError"}}'), result.text
 
 
+@pytest.mark.demand("plugins.run_child_process_time")
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "said"),
@@ -290,6 +297,7 @@ async def test_the_loop_is_free_while_it_loads(tmp_path: Path) -> None:
     assert turns >= 10
 
 
+@pytest.mark.demand("plugins.python_tools_plain_tool")
 def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:
     text = '''
     from enum import Enum

@@ -6,6 +6,7 @@ from tests.plugins.model.asking import Seen, ask, desk
 from tests.plugins.model.desk import QUESTIONS
 
 
+@pytest.mark.demand("plugins.embedded_model_question_ends")
 def test_what_counts_as_right() -> None:
     seen = Seen(("GET /hosts/db-02",), "It is 10.0.4.17.")
     assert (seen.right(QUESTIONS[0]), seen.exact(QUESTIONS[0]), seen.answered(QUESTIONS[0])) == (
@@ -17,6 +18,7 @@ def test_what_counts_as_right() -> None:
     assert Seen(("GET /temperature?city=Oslo",), "").exact(QUESTIONS[2])
 
 
+@pytest.mark.demand("plugins.embedded_model_question_ends")
 @pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(900)

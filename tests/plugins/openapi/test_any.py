@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -135,12 +136,14 @@ def taken(folder: Path, manifest: Any, document: Any) -> None:
         assert problem.file in (".", "plugin.json", "openapi.yaml") or problem.file.startswith("lib")
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 @QUIET
 @given(OBJECTS, OBJECTS)
 def test_any_objects(tmp_path: Path, manifest: Any, document: Any) -> None:
     taken(tmp_path / "plugin", manifest, document)
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 @QUIET
 @given(st.lists(VALUES, min_size=4, max_size=4))
 def test_any_parts_of_a_document(tmp_path: Path, parts: list[Any]) -> None:
@@ -156,6 +159,7 @@ def test_any_parts_of_a_document(tmp_path: Path, parts: list[Any]) -> None:
     taken(tmp_path / "plugin", {"name": "a", "auth": parameters}, {**document, "components": components})
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 @QUIET
 @given(st.binary(max_size=60), st.text(max_size=60))
 def test_any_bytes(tmp_path: Path, data: bytes, text: str) -> None:

@@ -118,6 +118,7 @@ DOTS = """paths:
 """
 
 
+@pytest.mark.demand("plugins.guide_own_sample_d")
 def test_the_smallest_document(tmp_path: Path) -> None:
     found = plugin(tmp_path, MINIMAL)
     [operation] = found.operations
@@ -138,6 +139,7 @@ def test_the_smallest_document(tmp_path: Path) -> None:
     assert (told.key, told.line, told.gravity) == ("servers[0].url", 7, "error")
 
 
+@pytest.mark.demand("plugins.schema_item_list_dangerous")
 def test_a_schema_that_is_a_list_of_one(tmp_path: Path) -> None:
     text = AROUND % "application/json" + "".join(f"            {line}\n" for line in SCHEMA.splitlines())
     found = plugin(tmp_path, text)
@@ -151,6 +153,7 @@ def test_a_schema_that_is_a_list_of_one(tmp_path: Path) -> None:
     assert problem(found, "A schema is no list").gravity == "warning"
 
 
+@pytest.mark.demand("plugins.without_strict_tolerant_guide")
 @pytest.mark.parametrize("media", ["application/json", "x-www-form-urlencoded", "multipart/form-data"])
 def test_the_three_bodies(tmp_path: Path, media: str) -> None:
     text = AROUND % media + "            schema: {type: object, properties: {id: {type: integer}}}\n"
@@ -175,6 +178,7 @@ def test_the_sample_with_dots_is_told(tmp_path: Path) -> None:
     assert (told.file, told.line) == ("openapi.yaml", 6)
 
 
+@pytest.mark.demand("plugins.schema_item_list_dangerous")
 def test_dangerous_with_and_without_x(tmp_path: Path) -> None:
     for number, word in enumerate(("dangerous", "x-dangerous")):
         assert only(tmp_path / str(number), api({word: True})).dangerous

@@ -20,6 +20,7 @@ def body(content: dict[str, Any], **more: Any) -> dict[str, Any]:
     return api({"requestBody": {"content": content, **more}}, method="post")
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 def test_every_method(tmp_path: Path) -> None:
     item = {method: {"description": "Does it.", "responses": {}} for method in METHODS}
     found = plugin(tmp_path, {**api(), "paths": {"/a": item, "/b": {"GET": item["get"]}}})
@@ -29,6 +30,7 @@ def test_every_method(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 @pytest.mark.parametrize(
     ("method", "path", "name"),
     [
@@ -43,6 +45,7 @@ def test_names_by_method_and_path(method: str, path: str, name: str) -> None:
     assert by_path(method, path) == name
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 def test_names_are_for_models_and_stable(tmp_path: Path) -> None:
     given = {
         "/a": "listHosts",
@@ -74,6 +77,7 @@ def test_a_query_in_the_path_is_sent_with_each_call(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.demand("plugins.descriptions_operation_body_response")
 def test_what_the_model_reads(tmp_path: Path) -> None:
     host = {"type": "object", "properties": {"id": {"type": "string", "description": "Its id"}, "ip": {}}}
     answer = {
@@ -107,6 +111,7 @@ def test_a_summary_stands_in_for_a_description(tmp_path: Path) -> None:
     assert only(tmp_path, document).description.startswith("Lists them.\nDeprecated.")
 
 
+@pytest.mark.demand("plugins.operation_becomes_tool_all")
 @pytest.mark.parametrize(
     ("given", "style", "explode"),
     [
@@ -222,6 +227,7 @@ def test_unknown_arguments_are_refused(tmp_path: Path) -> None:
     assert only(tmp_path, api()).arguments["additionalProperties"] is False
 
 
+@pytest.mark.demand("plugins.without_strict_tolerant_guide")
 @pytest.mark.parametrize(
     ("content", "media"),
     [
@@ -251,6 +257,7 @@ def test_a_body_that_is_no_object_is_one_argument(tmp_path: Path) -> None:
     assert (found.body.fields, found.body.argument) == ({}, "body")
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 def test_text_and_binary_bodies(tmp_path: Path) -> None:
     text = only(tmp_path / "a", body({"text/csv": {}}))
     assert text.arguments["properties"]["body"] == {"type": "string"}
@@ -258,6 +265,7 @@ def test_text_and_binary_bodies(tmp_path: Path) -> None:
     assert binary.arguments["properties"]["body"] == {"type": "string", "format": "binary"}
 
 
+@pytest.mark.demand("plugins.json_form_multipart_files")
 def test_files_in_a_form(tmp_path: Path) -> None:
     properties = {
         "report": {"type": "string", "format": "binary"},
@@ -303,6 +311,7 @@ def test_sloppy_bodies(tmp_path: Path) -> None:
     assert wrong.operations[0].body is None
 
 
+@pytest.mark.demand("plugins.schema_item_list_dangerous")
 def test_answers_of_every_kind(tmp_path: Path) -> None:
     content = {"text/csv": {}, "application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}
     responses = {

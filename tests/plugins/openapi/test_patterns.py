@@ -31,6 +31,7 @@ KEYWORDS = [
 SEARCHED = [*range(-120, 1300), 1999, 2000, 2999, 3000, 9999, 10**9, 10**10 - 1, 10**10]
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
 @pytest.mark.parametrize(("pattern", "keywords"), KEYWORDS)
 def test_a_pattern_of_an_integer_is_a_range_or_a_list(pattern: str, keywords: dict[str, Any]) -> None:
     assert on_number(pattern, fractions=False) == keywords
@@ -39,6 +40,7 @@ def test_a_pattern_of_an_integer_is_a_range_or_a_list(pattern: str, keywords: di
         assert (check.problem(number) is None) == bool(re.fullmatch(plain(pattern), str(number))), number
 
 
+@pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
 @given(st.from_regex(r"\A(-\?)?(([0-9]|\[[0-9]-[0-9]\]|\\d)(\?|\{[0-3],[1-4]\}|\{[1-5]\})?){1,3}\Z"))
 def test_whatever_the_keywords_they_take_the_same_numbers(pattern: str) -> None:
     keywords = on_number(pattern, fractions=False)
@@ -54,6 +56,7 @@ def test_a_number_of_digits_only_is_an_integer(tmp_path: Path) -> None:
     assert made == {"type": "integer", "minimum": 10, "maximum": 99}
 
 
+@pytest.mark.demand("plugins.arguments_honour_schema_exactly")
 def test_other_patterns_of_numbers_are_checked_in_code(tmp_path: Path) -> None:
     made = schema_of(tmp_path, {"type": "number", "pattern": r"\d+\.\d{2}"})
     assert made == {"type": "number", PATTERN: r"\d+\.\d{2}"}
@@ -75,6 +78,7 @@ def test_a_pattern_that_could_take_long_is_not_tried_on_numbers(tmp_path: Path, 
     assert PATTERN not in schema_of(tmp_path, {"type": "integer", "pattern": pattern})
 
 
+@pytest.mark.demand("plugins.arguments_honour_schema_exactly")
 @pytest.mark.parametrize(
     ("schema", "pattern"),
     [

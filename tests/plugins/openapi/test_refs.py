@@ -29,6 +29,7 @@ FILES = {
 }
 
 
+@pytest.mark.demand("plugins.local_file_ref_s")
 @pytest.mark.parametrize(
     ("ref", "found"),
     [
@@ -45,6 +46,7 @@ def test_files_of_the_folder(tmp_path: Path, ref: str, found: list[str]) -> None
     assert keys(tmp_path, ref, FILES) == found
 
 
+@pytest.mark.demand("plugins.local_file_ref_s")
 def test_paths_and_operations_in_other_files(tmp_path: Path) -> None:
     document = {**api(), "paths": {"/hosts": {"$ref": "paths.yaml#/hosts"}}}
     text = (
@@ -54,6 +56,7 @@ def test_paths_and_operations_in_other_files(tmp_path: Path) -> None:
     assert (operation.id, list(operation.arguments["properties"])) == ("GET /hosts", ["n"])
 
 
+@pytest.mark.demand("plugins.local_file_ref_s")
 def test_escaped_pointers(tmp_path: Path) -> None:
     schemas = {
         "a/b": {"type": "object", "properties": {"x": {}}},
@@ -73,6 +76,7 @@ def test_a_reference_to_the_wrong_place_is_mended(tmp_path: Path, ref: str) -> N
     assert (told.gravity, told.fix) == ("warning", "Write it as '#/components/schemas/Host'.")
 
 
+@pytest.mark.demand("plugins.ref_loops_kept_legally")
 @pytest.mark.parametrize(
     ("ref", "words"),
     [
@@ -105,6 +109,7 @@ def test_references_that_lead_nowhere_or_out_are_told(tmp_path: Path, ref: str, 
     assert "canary" not in str(found.operations)
 
 
+@pytest.mark.demand("plugins.ref_loops_kept_legally")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -147,6 +152,7 @@ def test_a_document_that_leads_to_itself_by_name(tmp_path: Path) -> None:
     assert keys(tmp_path, "openapi.yaml#/components/schemas/Host", {}, components=components) == ["id"]
 
 
+@pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_problems_name_the_file_they_are_in(tmp_path: Path) -> None:
     found = plugin(
         tmp_path,

@@ -13,6 +13,7 @@ def urls(operation: Operation) -> list[str]:
     return [server.url for server in operation.servers]
 
 
+@pytest.mark.demand("plugins.several_servers_variables")
 def test_several_servers_with_variables(tmp_path: Path) -> None:
     servers = [
         {
@@ -31,6 +32,7 @@ def test_several_servers_with_variables(tmp_path: Path) -> None:
     assert found.servers[0].description == "Main"
 
 
+@pytest.mark.demand("plugins.several_servers_variables")
 def test_the_nearest_servers_count(tmp_path: Path) -> None:
     document = api()
     item = document["paths"]["/hosts"]

@@ -94,6 +94,7 @@ def swagger(tmp_path: Path) -> dict[str, Operation]:
     return {one.id: one for one in found.operations}
 
 
+@pytest.mark.demand("plugins.openapi_3_0_3")
 def test_version_2_has_every_operation(swagger: dict[str, Operation]) -> None:
     assert list(swagger) == ["GET /hosts", "POST /hosts", "POST /upload", "PUT /upload"]
     for operation in swagger.values():
@@ -101,6 +102,7 @@ def test_version_2_has_every_operation(swagger: dict[str, Operation]) -> None:
         assert urls == ["https://api.example.com:8443/v1", "http://api.example.com:8443/v1"]
 
 
+@pytest.mark.demand("plugins.openapi_3_0_3")
 def test_parameters_of_version_2(swagger: dict[str, Operation]) -> None:
     operation = swagger["GET /hosts"]
     assert operation.name == "listHosts"
@@ -118,6 +120,7 @@ def test_parameters_of_version_2(swagger: dict[str, Operation]) -> None:
     assert operation.responses[0].schema["type"] == "array"
 
 
+@pytest.mark.demand("plugins.openapi_3_0_3")
 def test_bodies_of_version_2(swagger: dict[str, Operation]) -> None:
     post, upload, form = (swagger[name] for name in ("POST /hosts", "POST /upload", "PUT /upload"))
     assert post.body is not None
@@ -140,6 +143,7 @@ def test_version_2_without_a_host(tmp_path: Path) -> None:
     assert problem(found, "names no host").key == "host"
 
 
+@pytest.mark.demand("plugins.openapi_3_0_3")
 @pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "3.1.0", "3.1", 3.0, 3.1, "3.2.0"])
 def test_versions_3(tmp_path: Path, version: Any) -> None:
     found = plugin(tmp_path, api(openapi=version))
@@ -153,6 +157,7 @@ def test_other_versions_are_told_and_tried(tmp_path: Path, version: Any) -> None
     assert [one.key for one in found.problems] == ["openapi"]
 
 
+@pytest.mark.demand("plugins.openapi_3_0_3")
 def test_a_schema_in_the_words_of_3_1(tmp_path: Path) -> None:
     schema = {
         "type": ["object", "null"],

@@ -95,6 +95,7 @@ def sound(operation: Operation) -> list[str]:
     return faults
 
 
+@pytest.mark.demand("plugins.petstore_like_document_500")
 def test_a_shop_of_pets(tmp_path: Path) -> None:
     found = plugin(tmp_path, SHOP)
     assert [one for one in found.problems if one.gravity != "style"] == []
@@ -117,6 +118,7 @@ def test_a_shop_of_pets(tmp_path: Path) -> None:
     assert find.arguments["properties"]["page"]["properties"]["size"]["default"] == 20
 
 
+@pytest.mark.demand("plugins.petstore_like_document_500")
 def test_five_hundred_operations(tmp_path: Path) -> None:
     paths: dict[str, Any] = {}
     for n in range(250):
@@ -145,6 +147,7 @@ def test_five_hundred_operations(tmp_path: Path) -> None:
     assert [fault for one in found.operations for fault in sound(one)] == []
 
 
+@pytest.mark.demand("plugins.real_plugins_present_all")
 @pytest.mark.skipif(not WILD.is_dir(), reason="no plugins of others here")
 def test_the_plugins_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     found = {one.id: one for one in read_all([WILD], strict=True)}

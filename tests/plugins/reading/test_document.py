@@ -81,6 +81,7 @@ def test_json_has_lines_too(tmp_path: Path) -> None:
     assert [document.lines.of(path) for path in (("a",), ("a", "b"), ("a", "b", 1))] == [2, 3, 4]
 
 
+@pytest.mark.demand("plugins.guide_own_sample_d")
 def test_an_escape_of_a_pattern_in_double_quotes_is_mended(tmp_path: Path) -> None:
     text = 'a: "[\\d].[\\d]"\nb: "tab\\t \\\\ \\" \\w\\."\nc: "fine\\n"  # \\d\n'
     document = of(tmp_path, text)
@@ -101,6 +102,7 @@ def test_mending_has_an_end(tmp_path: Path) -> None:
     assert "escape" in refused(tmp_path, text).what
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
     rows = ["a: &a [x,x,x,x,x,x,x,x,x]"]
     rows += [f"{c}: &{c} [{','.join([f'*{p}'] * 9)}]" for p, c in zip("abcdefgh", "bcdefghi", strict=True)]
@@ -120,17 +122,20 @@ def test_an_alias_of_itself_is_refused(tmp_path: Path) -> None:
     assert "part of" in refused(tmp_path, "a: &a [*a]\n").what
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 def test_aliases_that_nest_deeper_and_deeper_are_refused(tmp_path: Path) -> None:
     rows = ["k0: &k0 [x]", *(f"k{n}: &k{n} [*k{n - 1}]" for n in range(1, 300))]
     assert f"{MAX_DEPTH} levels" in refused(tmp_path, "\n".join(rows)).what
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 150 + "]" * 150])
 def test_what_is_too_deep_is_refused(tmp_path: Path, name: str, text: str) -> None:
     assert f"{MAX_DEPTH} levels" in refused(tmp_path, text, name).what
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 def test_fifty_megabytes_are_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "a.yaml").open("wb") as file:
         file.truncate(50 << 20)
@@ -169,6 +174,7 @@ def test_a_text_that_a_comma_has_cut_in_two_is_told(tmp_path: Path) -> None:
     assert "quotes" in problem.fix
 
 
+@pytest.mark.demand("plugins.yaml_bombs_50_mb")
 def test_tags_build_nothing(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     document = of(tmp_path, f'a: !!python/object/apply:os.system ["touch {canary}"]\nb: !Other x\n')
@@ -182,6 +188,7 @@ def test_unicode_with_or_without_a_mark(tmp_path: Path, encoding: str) -> None:
     assert of(tmp_path, "a: 主机".encode(encoding)).value == {"a": "主机"}
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])
 def test_other_encodings_are_told(tmp_path: Path, name: str) -> None:
     problem = refused(tmp_path, 'x: 1\n{"a": "主机"}'.encode("gbk"), name)

@@ -29,6 +29,7 @@ exported = [Tool]
 '''
 
 
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
 def test_one_broken_plugin_never_stops_the_others(tmp_path: Path) -> None:
     folder(tmp_path, api(), name="good")
     folder(tmp_path, api(), "{", name="manifest")
@@ -43,6 +44,7 @@ def test_one_broken_plugin_never_stops_the_others(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.demand("plugins.check_never_imports_runs")
 def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     code = EVIL.format(canary=str(canary))
@@ -73,6 +75,7 @@ def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "no such folder" in found.problems[0].what
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 def test_an_id_is_there_once(tmp_path: Path) -> None:
     folder(tmp_path / "a", api())
     folder(tmp_path / "b", api())
@@ -85,6 +88,7 @@ def test_an_id_is_there_once(tmp_path: Path) -> None:
         assert other.problems[0].gravity == "error"
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     elsewhere = folder(tmp_path / "elsewhere", api())
     plugins = tmp_path / "plugins"
@@ -95,6 +99,7 @@ def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     assert "outside" in found.problems[0].what
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 @pytest.mark.parametrize(
     "name",
     ["..%2f..%2fetc\\x", "a\nb", "con:", "a\x1b[2J", "x" * 150, "-rf", "a..b", "a\u202eb", "trailing "],
@@ -122,6 +127,7 @@ def test_flows_are_listed_and_nothing_beside_them_hurts(tmp_path: Path) -> None:
     assert found.problems == ()
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 @pytest.mark.parametrize("name", ["flows", "lib"])
 def test_flows_and_tools_are_not_read_through_a_link(tmp_path: Path, name: str) -> None:
     (tmp_path / "other").mkdir()

@@ -36,6 +36,7 @@ def auths(where: Path, auth: Any) -> list[tuple[str, dict[str, str]]]:
     return [(one.kind, revealed(one)) for one in found.auth]
 
 
+@pytest.mark.demand("plugins.plugin_id_folder_name")
 def test_the_guides_sample(tmp_path: Path) -> None:
     found = plugin(tmp_path, api(), GUIDE, name="data_analysis")
     assert (found.id, found.alias, found.name) == ("data_analysis", "", "智能数据分析")
@@ -48,6 +49,7 @@ def test_the_guides_sample(tmp_path: Path) -> None:
     assert "sk-1234" not in str(found)
 
 
+@pytest.mark.demand("plugins.plugin_id_folder_name")
 def test_the_id_is_the_folders_name_and_the_files_an_alias(tmp_path: Path) -> None:
     found = plugin(tmp_path, api(), {"id": "Apollo", "name": "CVE", "description": "CVE巡检"}, name="aops")
     assert (found.id, found.alias) == ("aops", "Apollo")
@@ -55,6 +57,7 @@ def test_the_id_is_the_folders_name_and_the_files_an_alias(tmp_path: Path) -> No
     assert problem(found, "lower-case").key == "id"
 
 
+@pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 @pytest.mark.parametrize("given", ["../../etc", "a/b", "a\nb", "x" * 200, "..", "a\\b"])
 def test_an_alias_that_could_be_a_path_is_passed_over(tmp_path: Path, given: str) -> None:
     found = plugin(tmp_path, api(), {"id": given, "name": "hosts", "description": "Looks up hosts."})
@@ -162,6 +165,7 @@ def test_what_is_wrong_with_auth_is_told(tmp_path: Path, auth: Any, key: str, wo
         assert told.gravity == "error"
 
 
+@pytest.mark.demand("plugins.plugin_id_folder_name")
 def test_what_is_missing_comes_from_elsewhere(tmp_path: Path) -> None:
     document = api(info={"title": "Inventory", "description": "All hosts of the house."})
     found = plugin(tmp_path, document, {})
@@ -175,6 +179,7 @@ def test_what_is_missing_comes_from_elsewhere(tmp_path: Path) -> None:
     assert problem(bare, "There is none").file == "plugin.json"
 
 
+@pytest.mark.demand("plugins.strict_authors_id_characters")
 def test_style_is_for_authors_only(tmp_path: Path) -> None:
     manifest = {"id": "Hosts", "name": "A name that is too long by far", "description": "test"}
     made = folder(tmp_path, api({"description": ""}), manifest)
@@ -183,6 +188,7 @@ def test_style_is_for_authors_only(tmp_path: Path) -> None:
     assert {("id", "style"), ("name", "style"), ("description", "style")} <= told
 
 
+@pytest.mark.demand("plugins.plugin_id_folder_name")
 @pytest.mark.parametrize("value", ["true", 1, "yes"])
 def test_automatic_flow_is_true_or_false(tmp_path: Path, value: Any) -> None:
     manifest = {"name": "hosts", "description": "Looks up hosts.", "automatic_flow": value}

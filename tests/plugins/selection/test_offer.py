@@ -43,12 +43,14 @@ async def test_all_are_shown_where_all_fit_and_then_there_is_no_search() -> None
     assert await offered(Selection(shelf), said("user", "hi")) == list(shelf.by_name)
 
 
+@pytest.mark.demand("plugins.more_operations_model_shown")
 async def test_of_many_the_best_are_shown_in_the_order_of_the_shelf() -> None:
     shelf = three()
     chosen = await offered(Selection(shelf, shown=2), said("user", "a weather forecast, and 主机列表"))
     assert chosen == ["cmdb_list_hosts", "weather_forecast", FIND]
 
 
+@pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_the_same_question_is_offered_the_same_bytes() -> None:
     selection = Selection(many(100, 20))
     first = await offered(selection, said("user", "records of kind 3"))
@@ -56,6 +58,7 @@ async def test_the_same_question_is_offered_the_same_bytes() -> None:
     assert len(first) == 17
 
 
+@pytest.mark.demand("plugins.more_operations_model_shown")
 async def test_what_was_called_before_stays() -> None:
     history = (said("user", "books"), called("library_opening_hours"), said("tool", "9 to 5", call_id="c1"))
     chosen = await offered(Selection(three(), shown=1), *history, said("user", "weather forecast"))
@@ -77,12 +80,14 @@ async def test_a_short_question_goes_by_the_one_before() -> None:
     assert chosen == ["weather_current", FIND]
 
 
+@pytest.mark.demand("plugins.more_operations_model_shown")
 async def test_a_small_context_is_offered_less() -> None:
     shelf = many(10, 10)
     assert len(await offered(Selection(shelf, context=100_000), said("user", "records"))) == 17
     assert len(await offered(Selection(shelf, context=500), said("user", "records"))) < 10
 
 
+@pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_find_tools_adds_for_the_rest_of_the_turn() -> None:
     model = Lines(calls((FIND, '{"query": "bees in a hive"}')), calls(("bees_hive", "{}")), says("many"))
     events = await run(model, Selection(many(10, 10), shown=3), Turn(messages=(said("user", "records"),)))
@@ -96,6 +101,7 @@ async def test_find_tools_adds_for_the_rest_of_the_turn() -> None:
     assert "was called" in results[1]
 
 
+@pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_what_was_found_before_is_there_again() -> None:
     history = (said("user", "x"), called(FIND, '{"query": "bees"}'), said("tool", "…", call_id="c1"))
     chosen = await offered(Selection(many(10, 10), shown=3), *history, said("user", "and now?"))
@@ -110,6 +116,7 @@ async def test_a_search_that_finds_nothing_says_so() -> None:
     assert "Nothing fits" in next(event.content for event in events if isinstance(event, CallResult))
 
 
+@pytest.mark.demand("plugins.more_operations_model_shown")
 async def test_the_tools_of_assistant_and_client_are_always_there() -> None:
     spec = ToolSpec("browser_click", "Clicks.", {"type": "object"})
     model = Lines(says("hello"))
@@ -138,6 +145,7 @@ async def test_a_clients_own_search_stays_where_ours_is_not_needed() -> None:
     assert next(one for one in model.asked[1].tools if one.name == FIND).description != "Of the client."
 
 
+@pytest.mark.demand("plugins.user_pin_plugins_per")
 @pytest.mark.parametrize(
     "pins",
     [
@@ -160,6 +168,7 @@ async def test_auto_pins_nothing() -> None:
     assert names_of({"a": 1}) == ()
 
 
+@pytest.mark.demand("plugins.user_pin_plugins_per")
 async def test_a_plugin_that_is_not_there_is_the_callers_mistake() -> None:
     with pytest.raises(CallerError, match="Did you mean 'weather'"):
         await offered(Selection(three()), said("user", "x"), plugins=("weathr",))
@@ -188,6 +197,7 @@ def question(*messages: Message, **more: object) -> str:
     return next(message.text for message in reversed(turn.messages) if message.role == "user")
 
 
+@pytest.mark.demand("plugins.predefined_question_fills_empty")
 def test_an_empty_question_is_filled_by_the_only_one_there_is() -> None:
     assert question(said("user", "")) == "帮我看看主机"
     assert question(said("user", " \n")) == "帮我看看主机"
@@ -195,6 +205,7 @@ def test_an_empty_question_is_filled_by_the_only_one_there_is() -> None:
     assert question(Message("user", (File("a.xlsx", data="AA=="),))) == "帮我看看主机"
 
 
+@pytest.mark.demand("plugins.predefined_question_fills_empty")
 def test_a_question_is_not_filled_where_it_is_not_clear() -> None:
     another = (plugin("c", "C", {"z": "Z"}, question="another"),)
     assert question(said("user", ""), others=another) == ""
@@ -231,6 +242,7 @@ async def test_files_are_named_to_the_model_and_kept_for_the_tools() -> None:
     assert isinstance(parts[2], File)
 
 
+@pytest.mark.demand("plugins.names_stable_model_friendly")
 def test_names_are_one_tools_alone_and_a_second_plugin_of_an_id_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -31,6 +31,7 @@ async def run(store: Memory, made: Shelf, model: Lines, turn: Turn) -> list[Even
         return [event async for event in events]
 
 
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
 @pytest.mark.parametrize(
     ("after", "goes_on"),
     [

@@ -27,6 +27,7 @@ def test_words(text: str, expected: list[str]) -> None:
     assert list(words(text)) == expected
 
 
+@pytest.mark.demand("plugins.more_operations_model_shown")
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -56,6 +57,7 @@ def test_a_rare_word_is_found_among_thousands() -> None:
     assert shelf.entries[found[0]].tool.name == "bees_hive"
 
 
+@pytest.mark.demand("plugins.100_plugins_2_000")
 @pytest.mark.slow
 def test_a_search_looks_at_no_more_among_thousands() -> None:
     question = "Which records of kind 3 does part 5 handle, and how many bees?"

@@ -59,6 +59,7 @@ async def offered(shelf: Shelf, question: str) -> list[str]:
     return [name for name in tools if name != FIND]
 
 
+@pytest.mark.demand("plugins.embeddings_select_embedding_model")
 @pytest.mark.parametrize(
     ("question", "plugin"),
     [
@@ -97,6 +98,7 @@ async def few(body: dict[str, Any]) -> dict[str, Any]:
     return {"data": [{"embedding": [1.0]}]}
 
 
+@pytest.mark.demand("plugins.embeddings_select_embedding_model")
 @pytest.mark.parametrize("embed", [refused, strange, few])
 async def test_without_vectors_words_choose(
     embed: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], caplog: pytest.LogCaptureFixture
@@ -118,6 +120,7 @@ async def test_a_model_that_fails_later_costs_a_turn_nothing_but_its_meaning(
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
+@pytest.mark.demand("plugins.embeddings_select_embedding_model")
 async def test_the_nearest_of_many_is_found() -> None:
     chance = random.Random(5)
     points = {f"t{n}": [chance.gauss(0, 1) for _ in range(96)] for n in range(1000)}

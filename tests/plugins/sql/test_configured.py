@@ -125,6 +125,7 @@ def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
     assert set(setup.wanted(config)) == {"sql", "postgres", "mysql"}
 
 
+@pytest.mark.demand("flows.outputs_extract_sql_render", "flows.render_validated_real_echarts")
 @pytest.mark.long
 @pytest.mark.io
 async def test_flow_answers_at_real_doors(tmp_path: Path) -> None:

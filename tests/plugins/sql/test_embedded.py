@@ -39,6 +39,7 @@ def seen(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
+@pytest.mark.demand("flows.real_postgresql_sqlite_sql")
 @pytest.mark.slow
 async def test_database_refuses_every_attack_itself(found: Database, kind: str, tmp_path: Path) -> None:
     before = seen(tmp_path)
@@ -53,6 +54,7 @@ async def test_database_refuses_every_attack_itself(found: Database, kind: str, 
     assert seen(tmp_path) == before
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_question_is_answered(found: Database) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
              JOIN customers c ON c.id = o.customer_id WHERE c.region = :region GROUP BY c.name ORDER BY 2"""
@@ -75,6 +77,7 @@ async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
     assert answer.rows.columns == ("id", "customer_id", "total", "day", "id_2", "name", "region")
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
     few = shop(kind, tmp_path, Limits(rows=2))
     answer = await ask.ran(few, "SELECT id FROM orders ORDER BY id")
@@ -86,6 +89,7 @@ async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
     assert (len(answer.rows.rows), answer.rows.cut) == (3, True)
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_endless_query_is_ended(kind: str, tmp_path: Path) -> None:
     found = shop(kind, tmp_path, Limits(seconds=0.2))
     started = time.monotonic()

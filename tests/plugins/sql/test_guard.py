@@ -69,12 +69,14 @@ def rules(dialect: str, **given: Any) -> Rules:
     return Rules(dialect=dialect, tables=TABLES, **given)
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
 @pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, all_ in CORPUS.items() for sql in all_])
 def test_attack_is_refused(dialect: str, sql: str) -> None:
     with pytest.raises(Refused):
         guarded(sql, rules(dialect))
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 @pytest.mark.parametrize(
     ("dialect", "sql"), [(name, sql) for name, own in OWN.items() for sql in (*ORDINARY, *own)]
 )
@@ -85,10 +87,12 @@ def test_ordinary_question_passes_and_comes_out_the_same(dialect: str, sql: str)
     assert "/*" not in made.text
 
 
+@pytest.mark.demand("flows.real_postgresql_sqlite_sql")
 def test_corpus_is_large() -> None:
     assert sum(map(len, CORPUS.values())) > 300
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 @pytest.mark.parametrize(
     ("sql", "limit"),
     [
@@ -165,6 +169,7 @@ def test_strangers_statements_are_not_logged(caplog: pytest.LogCaptureFixture) -
     assert caplog.records == []
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 @given(st.sampled_from(sorted(CORPUS)), st.text(max_size=60), st.data())
 def test_any_text_is_read_or_refused(dialect: str, noise: str, data: st.DataObject) -> None:
     """Whatever is put into an ordinary query, nothing but a refusal is raised."""

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
 QUESTION = "How many customers are there?"
 
 
+@pytest.mark.demand("flows.call_type_embedded_model")
 async def test_both(tmp_path: Path) -> None:
     async with embedded() as used:
         asked = replace(used, databases={"shop": shop("sqlite", tmp_path)})

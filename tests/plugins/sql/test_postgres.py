@@ -48,6 +48,7 @@ def opened(url: str, **limits: Any) -> Database:
     return database("shop", url, Path(), limits=Limits(**{"seconds": STUCK, **limits}))
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_question_is_answered(url: str) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
         JOIN customers c ON c.id = o.customer_id WHERE c.region = :region AND c.name LIKE '%a%'
@@ -56,6 +57,7 @@ async def test_question_is_answered(url: str) -> None:
     assert answer.rows.objects() == [{"name": "Ada", "total": 30.5, "last": "2026-02-06"}]
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_schema_has_comments_keys_and_quotes(url: str) -> None:
     told = (await opened(url).schema()).told("orders", 1000)
     assert "orders -- what people bought" in told
@@ -68,6 +70,7 @@ async def test_schema_has_comments_keys_and_quotes(url: str) -> None:
         await ask.ran(opened(url), "SELECT * FROM stock.Items")
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
 async def test_database_refuses_every_attack_itself(url: str) -> None:
     """The role may write and own tables here: it is the session that keeps it from that."""
     before = owner(url, STATE)
@@ -83,6 +86,7 @@ async def test_database_refuses_every_attack_itself(url: str) -> None:
     assert owner(url, STATE) == before
 
 
+@pytest.mark.demand("flows.real_postgresql_sqlite_sql")
 async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> None:
     before = owner(url, STATE)
     found = opened(url, seconds=0.3)
@@ -94,6 +98,7 @@ async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> No
     assert owner(url, STATE) == before
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(url: str) -> None:
     answer = await ask.ran(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
     assert (answer.rows.rows, answer.rows.cut) == (((1,), (2,)), True)
@@ -103,6 +108,7 @@ async def test_rows_and_bytes_are_limited(url: str) -> None:
     assert len(many.rows) == 125
 
 
+@pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_long_query_is_ended(url: str) -> None:
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
         await opened(url, seconds=0.2).query(Query(LONG))

@@ -1,5 +1,7 @@
 """What the model sees of a database."""
 
+import pytest
+
 from rightseat.plugins.sql.query import distinct
 from rightseat.plugins.sql.schema import ALL, Column, Schema, Table
 from rightseat.types.tokens import estimate
@@ -28,6 +30,7 @@ def test_few_tables_are_all_shown() -> None:
     assert '"库存" INTEGER -- 现在的数量' in told
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 def test_of_many_tables_those_that_fit_and_their_neighbours() -> None:
     schema = Schema(many(500), "sqlite")
     found = [one.name for one in schema.fitting("What is the amount of all invoices?")]

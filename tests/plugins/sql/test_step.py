@@ -34,6 +34,11 @@ def step(**params: Any) -> Step:
     return Step(name="count", kind="sql", params=params)
 
 
+@pytest.mark.demand(
+    "flows.outputs_extract_sql_render",
+    "flows.sql_real_databases_sqlalchemy",
+    "flows.call_type_embedded_model",
+)
 async def test_model_writes_the_query_and_everyone_sees_it(found: Database) -> None:
     used = kit({"shop": found}, BY_REGION)
     items = await run(stage(step(), used, question="How many customers are there in each region?"))
@@ -51,6 +56,7 @@ async def test_model_writes_the_query_and_everyone_sees_it(found: Database) -> N
     assert asked(used)[0].output_schema is not None
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 @pytest.mark.parametrize("wrong", ["SELECT colour FROM customers", "DELETE FROM orders", "SELEC", ""])
 async def test_one_mistake_is_repaired(found: Database, wrong: str) -> None:
     used = kit({"shop": found}, wrong, BY_REGION)
@@ -77,6 +83,7 @@ async def test_new_table_is_found_at_the_repair(found: Database, tmp_path: Path)
     assert (await gave(stage(step(), used))).data == []
 
 
+@pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_fixed_query_asks_no_model(found: Database) -> None:
     sql = "SELECT name FROM customers WHERE region = :region AND id IN (:ids) ORDER BY id LIMIT :most"
     given = step(sql=sql, values={"region": "{start.region}", "ids": "{start.ids}", "most": 5})

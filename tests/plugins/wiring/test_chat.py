@@ -39,6 +39,7 @@ paths:
 """
 
 
+@pytest.mark.demand("plugins.user_attaches_door_openai")
 async def test_an_attached_file_is_sent_to_the_api(tmp_path: Path) -> None:
     async with answering(b'{"place": "shelf 3"}') as api:
         folder = tmp_path / "plugins" / "convert"

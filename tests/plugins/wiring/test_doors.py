@@ -80,6 +80,7 @@ PINS: dict[str, tuple[str, Any, dict[str, str]]] = {
 }
 
 
+@pytest.mark.demand("plugins.user_pin_plugins_per")
 @pytest.mark.parametrize("door", PINS)
 async def test_a_request_may_be_limited_to_plugins(door: str) -> None:
     target, body, headers = PINS[door]
@@ -199,6 +200,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
 }
 
 
+@pytest.mark.demand("plugins.user_attaches_door_openai", "plugins.files_attached_page_fill")
 @pytest.mark.parametrize("door", FILES)
 async def test_an_attached_file_reaches_the_tools(door: str) -> None:
     target, body, name = FILES[door]
@@ -235,6 +237,7 @@ def suggesting(model: Lines) -> Runtime:
     return Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
 
 
+@pytest.mark.demand("flows.next_flow_three_suggestions", "plugins.predefined_question_fills_empty")
 async def test_the_first_answer_suggests_the_other_questions() -> None:
     async with house(suggesting(Lines(says("Two."), says("Two."), says("Three.")))) as server:
         body = {"messages": [{"role": "human", "content": "主机有哪些？"}], "timezone": "UTC"}
@@ -247,6 +250,7 @@ async def test_the_first_answer_suggests_the_other_questions() -> None:
         assert "copilotPromptSuggestions" not in again
 
 
+@pytest.mark.demand("plugins.predefined_question_fills_empty")
 async def test_copilotkit_is_told_before_anything_is_said() -> None:
     suggest = {"name": "copilotkitSuggest", "description": "", "parameters": {"type": "object"}}
     first = agui("Suggest what the user could say next") | {"tools": [suggest]}
@@ -259,6 +263,7 @@ async def test_copilotkit_is_told_before_anything_is_said() -> None:
         assert "by the model" in (await posted(server, "/copilotkit/agent/default/suggest", later)).decode()
 
 
+@pytest.mark.demand("openbb.agents_json_features_never")
 @pytest.mark.long
 async def test_a_plugin_that_appears_is_an_agent_of_openbbs(tmp_path: Path) -> None:
     table = PluginSettings(path=str(written(tmp_path / "hosts")), appears=True)
@@ -277,6 +282,7 @@ async def test_a_plugin_that_appears_is_an_agent_of_openbbs(tmp_path: Path) -> N
             assert await posted(server, target, {"messages": [SAID]})
 
 
+@pytest.mark.demand("plugins.user_pin_plugins_per")
 async def test_workspace_lets_people_choose_a_plugin() -> None:
     async with house(suggesting(Lines())) as server, Client(server.url) as client:
         await client.send(raw("GET", "/agents.json"))
@@ -297,6 +303,7 @@ CALLERS: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.demand("plugins.per_user_credentials_come")
 @pytest.mark.parametrize("door", CALLERS)
 async def test_each_users_own_credential_goes_to_the_api_and_nowhere_else(door: str, tmp_path: Path) -> None:
     target, body = CALLERS[door]

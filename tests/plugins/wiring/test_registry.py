@@ -43,6 +43,7 @@ def tools(assistant: Assistant) -> list[str]:
 ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
 
 
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
 @pytest.mark.parametrize(
     ("text", "folders"),
     [
@@ -62,6 +63,7 @@ def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[s
     assert not runtime.bare("default")
 
 
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
 def test_an_assistant_may_name_its_plugins(make: Make) -> None:
     runtime = make(
         '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib"]\n[assistants.b]\nplugins = []\n'
@@ -77,6 +79,7 @@ def test_an_assistant_may_name_its_plugins(make: Make) -> None:
         make('[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["book"]')
 
 
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
 def test_a_table_for_one_counts_before_that_for_all(make: Make) -> None:
     text = '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "plugins/hosts"\n{}'
     assert sorted(tools(make(text.format("enabled = false")).assistants["default"])) == ALL[:2]
@@ -98,6 +101,7 @@ def test_a_plugin_may_appear_as_an_assistant_of_its_own(make: Make) -> None:
     )
 
 
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
 def test_a_broken_plugin_stops_nobody(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name, text in {"bad": "{", "odd": '{"name": 3}', "empty": ""}.items():
         (tmp_path / "plugins" / name).mkdir()
@@ -123,6 +127,7 @@ def test_a_link_out_of_the_folder_is_not_followed(
     assert "link" in caplog.text
 
 
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
 def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     written(tmp_path / "others" / "hosts", paths={"/other": "x"})
     runtime = make("", "plugins", "others")
@@ -130,6 +135,7 @@ def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogC
     assert "is left out" in caplog.text
 
 
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -169,6 +175,7 @@ def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytes
     assert "canary" not in repr(settings) + repr(made)
 
 
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
 def test_a_credential_that_a_plugin_does_not_use_costs_its_operations_alone(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -178,6 +185,7 @@ def test_a_credential_that_a_plugin_does_not_use_costs_its_operations_alone(
     assert "uses no credential 'Nobody'" in caplog.text
 
 
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
 def test_a_reload_reads_only_what_has_changed(make: Make, tmp_path: Path) -> None:
     first = make("", "plugins")
     written(tmp_path / "plugins" / "books", paths={"/shelves": "All shelves."})
@@ -189,6 +197,7 @@ def test_a_reload_reads_only_what_has_changed(make: Make, tmp_path: Path) -> Non
     assert sorted(tools(first.assistants["default"])) == ALL, "running turns keep theirs"
 
 
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
 def test_every_change_can_be_seen(make: Make, tmp_path: Path) -> None:
     runtime = make("", "plugins")
     config = load(plugins=[Path("plugins")], env={})

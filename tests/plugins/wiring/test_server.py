@@ -56,6 +56,11 @@ async def until(check: Callable[[], Any], within: float = STUCK) -> Any:
     return found
 
 
+@pytest.mark.demand(
+    "plugins.plugins_dir_repeatable_plugins",
+    "plugins.plugins_reloaded_files_change",
+    "plugins.broken_plugin_never_stops",
+)
 @pytest.mark.long
 async def test_plugins_are_served_watched_and_confined(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"

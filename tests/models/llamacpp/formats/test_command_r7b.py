@@ -1,5 +1,7 @@
 """Command R7B: prompts, and its marks around text. The rest is in tests/contract/formats."""
 
+import pytest
+
 from rightseat.models.llamacpp.formats import detect
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7B
 from rightseat.models.llamacpp.formats.thinking import Thinking
@@ -11,6 +13,7 @@ from tests.models.llamacpp.gbnf import Grammar
 NATIVE, PROMPT = golden("command-r7b.jinja"), golden("command-r7b.txt")
 
 
+@pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
     template = made(NATIVE)
     assert detect(NATIVE, template.abilities).name == "command-r7b"

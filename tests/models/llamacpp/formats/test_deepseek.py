@@ -18,6 +18,7 @@ over_shapes = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 @over_shapes
 def test_the_prompt(source: str, format: type[DeepSeek], expected: str) -> None:
     template = made(source)

@@ -29,6 +29,7 @@ pytestmark = [
 HERE = ("hermes", "mistral", "mistral-args", "command-r7b", "deepseek", "deepseek-v3.1")
 
 
+@pytest.mark.demand("llamacpp.escaping_fuzzed_whatever_schema")
 @pytest.mark.long
 def test_the_engine_agrees_on_every_grammar() -> None:
     texts, grammars, expected = [], [], []

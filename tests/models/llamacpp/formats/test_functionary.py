@@ -41,6 +41,7 @@ def read(plan: Plan, text: str) -> Heard:
     return heard([*fragments, *reader.close()])
 
 
+@pytest.mark.demand("llamacpp.functionary_v2_v3_v3", "llamacpp.golden_prompts_per_format")
 @over_formats
 def test_the_prompt(format: Format) -> None:
     template = made(native(format))
@@ -49,6 +50,7 @@ def test_the_prompt(format: Format) -> None:
     assert planned(found, template)[1] == golden(f"{format.name}.txt")
 
 
+@pytest.mark.demand("llamacpp.functionary_v2_v3_v3")
 @over_formats
 def test_what_the_template_shows_is_what_may_be_written(format: Format) -> None:
     plan, prompt = planned(format, made(native(format)), mode="required")

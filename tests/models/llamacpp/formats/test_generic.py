@@ -63,6 +63,7 @@ def read(plan: Plan, text: str) -> Heard:
     return heard([*reader.feed(text), *reader.close()])
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
     template = made(chatml())
     assert detect(chatml(), template.abilities).name == named("generic").name == "generic"
@@ -86,6 +87,7 @@ def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
     assert '"next_step": {"tool_calls"' in prompt
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
 @pytest.mark.parametrize(
     ("mode", "text", "taken"),
     [
@@ -110,6 +112,7 @@ def test_the_grammar(mode: Any, text: str, taken: bool) -> None:
     assert Grammar.read(plan.grammar).accepts(text) == taken
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.output_schema_told_model")
 def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> None:
     ask = Ask(
         prompt=Prompt(messages=(said("user", "?"),), tools=TOOLS, output_schema=OUTPUT),
@@ -124,6 +127,7 @@ def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> N
     assert '"ok"' in plan.messages[0].text
 
 
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
 @pytest.mark.parametrize(("thought", "found"), [("content", Heard("Hm.")), ("reasoning", Heard("", "Hm."))])
 def test_where_the_thought_goes(thought: Any, found: Heard) -> None:
     ask = Ask(
@@ -136,6 +140,7 @@ def test_where_the_thought_goes(thought: Any, found: Heard) -> None:
     assert read(plan, step('"x": 1')) == found
 
 
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_tools_as_json_schema() -> None:
     ask = Ask(
         prompt=Prompt(messages=(said("user", "?"),), tools=(ToolSpec("odd", "", {"title": "Odd"}),)),

@@ -1,5 +1,7 @@
 """Hermes: prompts, and what is particular to it. The rest is in tests/contract/formats."""
 
+import pytest
+
 from rightseat.models.llamacpp.formats import detect
 from rightseat.models.llamacpp.formats.hermes import Hermes
 from rightseat.models.llamacpp.template import chatml
@@ -14,6 +16,7 @@ XML = NATIVE.replace(
 )
 
 
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes", "llamacpp.golden_prompts_per_format")
 def test_a_template_that_knows_tools_tells_of_them() -> None:
     template = made(NATIVE)
     assert detect(NATIVE, template.abilities).name == "hermes"
@@ -22,12 +25,14 @@ def test_a_template_that_knows_tools_tells_of_them() -> None:
     assert plan.tools[0]["function"]["name"] == "add"
 
 
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes")
 def test_a_template_that_does_not_gets_the_seeds_words() -> None:
     plan, prompt = planned(Hermes(), made(chatml()))
     assert prompt == TOLD
     assert plan.tools == ()
 
 
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes")
 def test_what_the_template_shows_is_what_may_be_written() -> None:
     template = made(NATIVE)
     plan, _ = planned(Hermes(), template, mode="required")
@@ -36,11 +41,13 @@ def test_what_the_template_shows_is_what_may_be_written() -> None:
     assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
 
 
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_other_calls_within_the_same_tags_are_not_this_format() -> None:
     """Qwen's coders write XML there."""
     assert detect(XML, made(XML).abilities).name == "generic"
 
 
+@pytest.mark.demand("llamacpp.output_schema_told_model")
 def test_the_output_schema_is_told_in_its_own_sentence() -> None:
     schema = {"type": "object", "properties": {}}
     plan, _ = planned(Hermes(), made(NATIVE), said("system", "Be brief."), ASKED, output_schema=schema)

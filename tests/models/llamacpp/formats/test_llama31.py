@@ -54,6 +54,7 @@ def read(plan: Plan, parts: list[str]) -> Heard:
     return heard([*fragments, *reader.close()])
 
 
+@pytest.mark.demand("llamacpp.llama_3_1_both", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
     template = made(NATIVE)
     found = detect(NATIVE, template.abilities)
@@ -64,6 +65,7 @@ def test_the_prompt() -> None:
     assert plan.stops == ("<|eom_id|>",)
 
 
+@pytest.mark.demand("llamacpp.functionary_v2_v3_v3")
 def test_the_prompt_of_functionary() -> None:
     template = made(FUNCTIONARY)
     found = detect(FUNCTIONARY, template.abilities)
@@ -75,6 +77,7 @@ def test_the_prompt_of_functionary() -> None:
     assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
 
 
+@pytest.mark.demand("llamacpp.llama_3_1_both")
 def test_the_seeds_words_with_builtin_tools_and_todays_date() -> None:
     plan, prompt = planned(LlamaFunctions(), made(chatml()), tools=(IPYTHON, BRAVE, ADD, WOLFRAM))
     assert prompt == TOLD
@@ -143,6 +146,7 @@ def test_a_template_without_builtin_tools_is_told_of_functions() -> None:
     assert not Grammar.read(plan.grammar).accepts(f"{TAG}1")
 
 
+@pytest.mark.demand("llamacpp.llama_3_1_both")
 @over_dialects
 @given(places=st.lists(st.integers(0, 200), max_size=10))
 def test_what_follows_the_tag_is_code(format: Format, source: str, places: list[int]) -> None:
@@ -156,6 +160,7 @@ def test_what_follows_the_tag_is_code(format: Format, source: str, places: list[
     assert "ipython" in plan.enforced
 
 
+@pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 @over_dialects
 def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(format: Format, source: str) -> None:
     plan = everything(format, source)
@@ -179,6 +184,7 @@ def test_text_before_the_tag(format: Format, source: str) -> None:
     assert read(plan, list(text)) == Heard(text="I compute.", calls=(("ipython", '{"code": "1 + 1"}'),))
 
 
+@pytest.mark.demand("llamacpp.llama_3_1_both")
 @over_dialects
 @pytest.mark.parametrize("tool", ["brave_search", "wolfram_alpha"])
 def test_a_search_is_a_call_with_a_query(format: Format, source: str, tool: str) -> None:

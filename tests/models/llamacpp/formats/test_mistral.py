@@ -43,6 +43,7 @@ NAMED = """{{ bos_token }}{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}[/A
 {%- endfor %}[{{ m.role }}]{{ m.content }}{% endfor %}"""
 
 
+@pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 def test_the_prompt_with_ids_that_the_template_takes() -> None:
     template = made(NATIVE)
     assert detect(NATIVE, template.abilities).name == "mistral"

@@ -50,6 +50,7 @@ def test_a_schema_without_end_is_told_to_some_depth() -> None:
     assert signature(ToolSpec("f", "", deep)).endswith("any}}}})")
 
 
+@pytest.mark.demand("llamacpp.golden_prompts_per_format")
 def test_the_prompt_is_as_it_was_taught() -> None:
     plan, prompt = planned(Signatures(), template_of(chatml()), said("system", "Be brief."), ASKED)
     assert prompt == (
@@ -74,12 +75,14 @@ def test_a_call_that_must_be_is_made_after_results_too() -> None:
     assert "add" in plan.grammar
 
 
+@pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_without_tools_the_adapter_rests() -> None:
     for mode, tools in (("none", (ADD,)), ("auto", ())):
         plan, _ = planned(Signatures(), template_of(chatml()), ASKED, mode=mode, tools=tools)
         assert not plan.adapted
 
 
+@pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_the_adapter_chooses_among_names_and_fills_no_other_schema() -> None:
     for schema, adapted in (({"type": "string", "enum": ["a", "b"]}, True), ({"type": "integer"}, False)):
         plan, _ = planned(Signatures(), template_of(chatml()), ASKED, tools=(), output_schema=schema)

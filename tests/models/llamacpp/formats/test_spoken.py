@@ -74,6 +74,7 @@ async def test_why_an_answer_ended(name: str) -> None:
         assert calls is None or heard(fragments).calls == calls
 
 
+@pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 async def test_arguments_come_while_they_are_written() -> None:
     for member in MEMBERS.values():
         model, _ = made(member.write(Said("", calls=(ONE,))), "eos", Sources(chatml()), member.format.name)
@@ -136,6 +137,7 @@ async def test_no_engine_trigger_and_no_call_with_none() -> None:
         assert "grammar_triggers" not in server.asked[0]
 
 
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_formats_by_name() -> None:
     for kind in (*FORMATS, GENERIC):
         assert type(named(kind.name)) is kind
