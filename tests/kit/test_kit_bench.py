@@ -22,10 +22,10 @@ from bench.streams import Stream, load, report
 from bench.upstream import batches, pieces
 from rightseat.doors.copilotkit.plan import planned
 from rightseat.plugins.load import read
-from tests.doors.copilotkit.client import DOCUMENT
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import ONLY_WHEN_NAMED, known
+from tests.unit.doors.copilotkit.client import DOCUMENT
 
 
 @pytest.mark.demand("cost.litellm_cpu_most_1", "engine.bench_cpu_per_paced")

@@ -10,9 +10,9 @@ from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.ground.waiting import until
 from tests.kit.client import Client
 from tests.kit.patience import STUCK
+from tests.kit.waiting import until
 from tests.peers.install import PLACE
 
 HERE = Path(__file__).parent / "langgraph-server"

@@ -33,12 +33,12 @@ from rightseat.types.events import (
 )
 from rightseat.types.turn import Turn
 from rightseat.wiring import model as named
-from tests.doors.copilotkit.agui import EMPTY, asked, given
 from tests.kit.client import Client
 from tests.kit.house import House, house
 from tests.peers.need import require
 from tests.peers.plant import TOOLS
 from tests.peers.rig import HERE, command
+from tests.unit.doors.copilotkit.agui import EMPTY, asked, given
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 NAME = "ag-ui-protocol"

@@ -13,7 +13,7 @@ from rightseat.plugins.charts.option import option
 from rightseat.plugins.charts.plot import Plot, plot
 from tests.peers.install import HERE
 from tests.peers.need import require
-from tests.plugins.charts.tables import LONG, SAMPLES, Sample
+from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
 
 pytestmark = pytest.mark.peers
 Draw = Callable[[dict[str, Any]], dict[str, Any]]

@@ -37,10 +37,10 @@ from rightseat.types.turn import Answer, Context, Owner, Turn
 from rightseat.wiring import every
 from tests.contract.agents.talk import Seen, Talk
 from tests.contract.agents.verifier import verify
-from tests.ground.waiting import until
 from tests.kit.client import Client
 from tests.kit.house import serving
 from tests.kit.patience import STUCK
+from tests.kit.waiting import until
 from tests.peers.install import PLACE
 from tests.peers.langgraph_server import HERE, HOME, Way, running
 from tests.peers.need import require

@@ -33,10 +33,10 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.turn import Turn
-from tests.doors.openbb.client import LISTED, ROWS, SEARCH, WIDGETS, Answer, Chat, item, post
 from tests.kit.house import Lines, calls, house, says
 from tests.peers.need import require
 from tests.peers.rig import command
+from tests.unit.doors.openbb.client import LISTED, ROWS, SEARCH, WIDGETS, Answer, Chat, item, post
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 Ask = Callable[..., dict[str, Any]]

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.doors.copilotkit.agui import given
-from tests.doors.copilotkit.client import body, data, parts, text
 from tests.faults.faces import payloads
 from tests.kit.answers import say
 from tests.kit.client import Client
 from tests.security.conftest import ALICE, BOB, Stage
 from tests.security.test_injection import HOSTILE, TEXT
+from tests.unit.doors.copilotkit.agui import given
+from tests.unit.doors.copilotkit.client import body, data, parts, text
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 RUN, CONNECT = "/copilotkit/agent/default/run", "/copilotkit/agent/default/connect"

@@ -31,14 +31,14 @@ from rightseat.types.agents import AgentSource
 from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
 from rightseat.types.events import Event
 from rightseat.types.model import Prompt
-from tests.agents.agui.desk import AguiDesk
-from tests.agents.copilotkit.endpoint import RemoteEndpoint
-from tests.agents.langgraph.platform import Platform
 from tests.kit.house import Lines, says
-from tests.plugins.flows.acting import Acts, flow, kit
+from tests.unit.agents.agui.desk import AguiDesk
+from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
+from tests.unit.agents.langgraph.platform import Platform
+from tests.unit.plugins.flows.acting import Acts, flow, kit
 
 Member = Callable[[], AbstractAsyncContextManager[Runtime]]
-CREW = Path(__file__).resolve().parents[2] / "agents" / "crewai" / "home"
+CREW = Path(__file__).resolve().parents[2] / "unit" / "agents" / "crewai" / "home"
 
 
 @asynccontextmanager

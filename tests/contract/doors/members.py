@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from tests.contract.doors.agui import AgUi, KeptThread
 from tests.contract.doors.seen import SCHEMA, TOOLS, Seen
-from tests.doors.copilotkit import client as copilotkit
 from tests.kit.client import Client, Frame
+from tests.unit.doors.copilotkit import client as copilotkit
 
 
 class Visit(Protocol):

@@ -11,7 +11,7 @@ from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.stores.memory import Memory
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
-from tests.plugins.flows.acting import Acts, flow, kit
+from tests.unit.plugins.flows.acting import Acts, flow, kit
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 FLOW = """

@@ -10,10 +10,10 @@ from rightseat import Runtime, ToolContext, tool
 from rightseat.middleware.hooks import Asked, Hooks
 from rightseat.stores.sqlite import SQLite
 from tests.contract.doors.members import MEMBERS
-from tests.doors.copilotkit.client import body, data
 from tests.faults.faces import AGUI
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
+from tests.unit.doors.copilotkit.client import body, data
 
 pytestmark = pytest.mark.io
 

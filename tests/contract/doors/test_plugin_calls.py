@@ -10,8 +10,8 @@ from rightseat import Runtime
 from rightseat.plugins.http.tools import tools_of
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
-from tests.plugins.http.plugged import LOCAL, auth, object_body, operation, plugin
-from tests.plugins.http.target import said, target
+from tests.unit.plugins.http.plugged import LOCAL, auth, object_body, operation, plugin
+from tests.unit.plugins.http.target import said, target
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 CANARY = "canary-0123456789"

@@ -11,7 +11,7 @@ from rightseat.plugins.selection import Selection
 from rightseat.plugins.shelf import Loaded, Shelf
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
-from tests.plugins.selection.shelves import many, plugin
+from tests.unit.plugins.shelves import many, plugin
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 

@@ -12,14 +12,10 @@ from rightseat.models.llamacpp.formats import Ask, Plan
 from rightseat.models.llamacpp.formats.thinking import Thinking
 from rightseat.types.messages import Message, said
 from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
-from tests.contract.formats.cases import (
-    CASES,
-    TOOLS,
-    Said,
-)
+from tests.contract.formats.cases import CASES, TOOLS, Said
 from tests.contract.formats.members import MEMBERS, Member
 from tests.contract.models.cases import Heard, heard
-from tests.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.gbnf import Grammar
 
 # What the best templates can, and what those can that know nothing of tools.
 KNOWING = Abilities(system=True, tools=True, tool_calls=True, tool_role=True)

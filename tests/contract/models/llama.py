@@ -15,7 +15,7 @@ from rightseat.models.llamacpp.wire import Piece
 from rightseat.types.chunks import Fragment
 from rightseat.types.model import Model, Prompt, ToolSpec
 from tests.contract.models.cases import Case
-from tests.models.llamacpp.standin import StandIn
+from tests.unit.models.llamacpp.standin import StandIn
 
 # What a text model cannot say, or what its grammar does not let it say.
 UNSAID = frozenset({"refusal", "content filter", "a call that is not JSON"})

@@ -1,0 +1,65 @@
+"""examples/copilotkit and its page in the docs are one thing. The app itself runs in tests/peers."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat.config import load
+from rightseat.wiring import runtime
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "copilotkit"
+PAGE = (ROOT / "docs" / "copilotkit.md").read_text("utf-8")
+SOURCES = {file.name: file.read_text("utf-8") for file in (EXAMPLE / "src").iterdir()}
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def package(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((EXAMPLE / name).read_text("utf-8"))
+    return found
+
+
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
+@pytest.mark.parametrize("code", blocks("tsx"))
+def test_what_the_docs_show_is_the_apps_own_code(code: str) -> None:
+    assert [name for name, source in SOURCES.items() if code in source], code
+
+
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
+def test_the_docs_server_is_the_examples() -> None:
+    [config], [tools] = blocks("toml"), blocks("python")
+    assert config.partition("\n")[2] in (EXAMPLE / "rightseat.toml").read_text("utf-8")
+    assert tools.partition("\n")[2] in (EXAMPLE / "shop.py").read_text("utf-8")
+
+
+@pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
+def test_the_assistant_has_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLE)
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    env = {"RIGHTSEAT_MODEL": "scripted:demo"}
+    made = runtime(load(EXAMPLE / "rightseat.toml", env=env), env=env)
+    assert {"find_order", "cancel_order"} <= {tool.name for tool in made.assistants["default"].tools}
+    asyncio.run(made.close())
+
+
+def test_every_package_is_pinned_and_the_lock_is_of_these() -> None:
+    given, lock = package("package.json"), package("package-lock.json")
+    for kind in ("dependencies", "devDependencies"):
+        assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in given[kind].values())
+        assert lock["packages"][""][kind] == given[kind]
+        installed = {name: lock["packages"][f"node_modules/{name}"]["version"] for name in given[kind]}
+        assert installed == given[kind]
+    assert "resolved" not in json.dumps(lock)
+
+
+def test_every_file_is_in_the_readme() -> None:
+    readme = (EXAMPLE / "README.md").read_text("utf-8")
+    files = {"rightseat.toml", "shop.py"} | {f"src/{name}" for name in SOURCES if name != "style.css"}
+    assert {name for name in files if f"| `{name}` |" not in readme} == set()

@@ -1,3 +1,0 @@
-from tests.mcp.foreign import pytest_runtest_teardown
-
-__all__ = ["pytest_runtest_teardown"]

@@ -1,0 +1,293 @@
+"""An AG-UI agent over sockets: what it is sent, whose threads are whose, and everything that can go wrong."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.agents._peer import lookout
+from rightseat.agents.agui import agui
+from rightseat.errors import ConfigError
+from rightseat.types.events import Event, RunFinished, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Context, Forwarded, Owner, Turn
+from tests.contract.agents.members import hosted
+from tests.contract.agents.talk import Talk
+from tests.kit.answers import Reply, write_json
+from tests.kit.breaks import close_at_once, garbage, mute
+from tests.kit.connection import Connection, Received
+from tests.kit.patience import STUCK
+from tests.kit.waiting import until
+from tests.unit.agents.agui.desk import AguiDesk, cut, ended, garbled, stall
+
+pytestmark = pytest.mark.io
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "SOON", 0.05)
+
+
+@asynccontextmanager
+async def asked(desk: AguiDesk, **options: Any) -> AsyncIterator[Runtime]:
+    async with desk, hosted(agui("desk", {"url": desk.url, "tries": 1, **options})) as runtime:
+        yield runtime
+
+
+@pytest.mark.demand("agents.agui_ag_ui_http")
+async def test_what_it_is_sent() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        talk = Talk(
+            runtime,
+            context=(Context("page", "home"),),
+            state={"a": 1},
+            forwarded=Forwarded({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1}),
+        )
+        await talk.say("say hello")
+        await talk.say("say more")
+    first, second = desk.bodies
+    assert first["protocolVersion"] == "1.0"
+    assert first["state"] == {"a": 1}
+    assert first["context"] == [{"description": "page", "value": "home"}]
+    assert first["forwardedProps"] == {"tone": "dry", "command": {"resume": "x"}, "config": {"n": 1}}
+    assert [tool["name"] for tool in first["tools"]] == ["paint"]
+    assert [(m["role"], m["content"]) for m in second["messages"]] == [
+        ("user", "say hello"),
+        ("assistant", "You said say hello."),
+        ("user", "say more"),
+    ]
+    assert first["threadId"] == second["threadId"]
+    assert first["runId"] != second["runId"]
+
+
+async def test_messages_without_ids_keep_theirs_from_turn_to_turn() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        for history in (("say a",), ("say a", "say b")):
+            turn = Turn(messages=tuple(said("user", text) for text in history), assistant="desk", thread="t")
+            await heard(runtime, turn)
+    (one,), (again, other) = (body["messages"] for body in desk.bodies)
+    assert one["id"] == again["id"] != other["id"]
+
+
+async def test_results_go_back_under_the_peers_own_names() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        talk = Talk(runtime)
+        await talk.say("add")
+        await talk.say("say more")
+    run = desk.bodies[0]["runId"]
+    (result,) = [message for message in desk.bodies[1]["messages"] if message["role"] == "tool"]
+    assert result["id"] == f"r-{run}"
+
+
+@pytest.mark.demand("agents.ids_never_reach_another")
+async def test_owners_never_meet() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        for name in ("ada", "bob"):
+            await Talk(runtime, owner=Owner(name)).say("say hello")
+        await Talk(runtime, thread="../../other").say("say hello")
+    threads = {body["threadId"] for body in desk.bodies}
+    assert len(threads) == 3
+    assert {request.target for request in desk.upstream.requests} == {"/agent"}
+
+
+async def test_an_answer_through_a_client_that_has_only_text() -> None:
+    """Such a client names no thread, and posts neither ids nor calls."""
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        (question,) = (await Talk(runtime).say("ask me")).questions
+        late = Talk(runtime, thread="another")
+        seen = await late.answer(question, "yes")
+        assert "You answered yes." in seen.text
+    first, second = desk.bodies
+    assert first["threadId"] == second["threadId"]
+    assert second["resume"] == [
+        {"interruptId": f"q-{first['runId']}", "status": "resolved", "payload": "yes"}
+    ]
+
+
+@pytest.mark.parametrize("older", [True, False])
+async def test_an_answer_without_a_name_is_for_the_question_that_waits(older: bool) -> None:
+    desk = AguiDesk(older=older)
+    async with asked(desk) as runtime:
+        talk = Talk(runtime)
+        await talk.say("ask me")
+        nameless = Answer("", text="yes")
+        assert "You answered yes." in (await talk.run(answers=(nameless,))).text
+        assert (await talk.run(answers=(nameless,))).error.code == "already_answered"
+    async with asked(AguiDesk(older=True)) as runtime:
+        # After a restart the peer knows: this one has asked nothing.
+        assert (await Talk(runtime).run(answers=(nameless,))).error.code == "agent_failed"
+
+
+async def test_an_answer_that_failed_can_be_given_again() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        talk = Talk(runtime)
+        (question,) = (await talk.say("ask me")).questions
+        desk.fault = cut(1)
+        assert (await talk.answer(question, "yes")).error.code == "incomplete"
+        # The fake peer took the answer before it broke: it opens its question again.
+        desk.open[desk.bodies[0]["threadId"]] = "r"
+        assert "yes" in (await talk.answer(question, "yes")).text
+
+
+@pytest.mark.demand("agents.agent_takes_headers_env")
+async def test_headers_of_the_configuration_win() -> None:
+    desk = AguiDesk()
+    hook = "tests.unit.agents.agui.test_agent:signed"
+    async with asked(desk, headers={"Authorization": "Bearer ours"}, on_before_request=hook) as runtime:
+        await Talk(runtime, headers={"authorization": "Bearer theirs", "x-tenant": "t"}).say("say hello")
+    headers = desk.upstream.requests[-1].headers
+    assert (headers["authorization"], headers["x-tenant"]) == ("Bearer ours", "t")
+    assert headers["x-owner"] == "ada"
+
+
+def signed(request: Any) -> dict[str, str]:
+    return {"X-Owner": request.owner.name if request.owner else "nobody"}
+
+
+@pytest.mark.demand("agents.agui_ag_ui_http")
+async def test_a_peer_before_1_0_that_refuses_what_it_does_not_know() -> None:
+    desk = AguiDesk(older=True, strict=True)
+    async with asked(desk) as runtime:
+        talk = Talk(runtime)
+        await talk.say("say hello")
+        await talk.say("say more")
+    assert [request.method for request in desk.upstream.requests] == ["GET", "POST", "POST", "POST"]
+    assert all("protocolVersion" not in body for body in desk.bodies)
+
+
+def patience(code: str) -> float:
+    """How long a peer may be silent where it fails with this code."""
+    return 1 if code == "upstream_timeout" else STUCK
+
+
+async def page(connection: Connection, request: Received) -> None:
+    body = b"<html>secret words</html>"
+    await connection.head(200, {"Content-Type": "text/html", "Content-Length": str(len(body))})
+    await connection.write(body)
+
+
+async def elsewhere(connection: Connection, request: Received) -> None:
+    await connection.head(307, {"Location": "http://127.0.0.1:1/secret", "Content-Length": "0"})
+
+
+async def broken(connection: Connection, request: Received) -> None:
+    await write_json(connection, 500, {"error": "secret words"})
+
+
+@pytest.mark.demand("agents.faults_agent_dies_mid")
+@pytest.mark.parametrize(
+    ("instead", "code"),
+    [
+        (page, "upstream_garbled"),
+        (elsewhere, "upstream_rejected"),
+        (broken, "upstream_error"),
+        (garbage(), "upstream_garbled"),
+        (close_at_once(), "upstream_unreachable"),
+        (mute(), "upstream_timeout"),
+    ],
+    ids=["html", "redirect", "500", "no http", "closed", "mute"],
+)
+async def test_a_peer_that_does_not_answer(instead: Reply, code: str) -> None:
+    desk = AguiDesk()
+    async with asked(desk, timeout=patience(code)) as runtime:
+        talk = Talk(runtime)
+        desk.instead = instead
+        failed = (await talk.say("say hello")).error
+        assert failed.code == code
+        assert "secret" not in failed.message
+        desk.instead = None
+        assert "You said say more." in (await talk.say("say more")).text
+
+
+@pytest.mark.demand("agents.faults_agent_dies_mid")
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (cut(5), "incomplete"),
+        (ended(5), "incomplete"),
+        (stall(5), "upstream_timeout"),
+        (garbled(5, b"data: {half\n\n"), "upstream_garbled"),
+        (garbled(5, b"data: [1]\n\n"), "upstream_garbled"),
+        (garbled(5, b"data: \xff\xfe\n\n"), "upstream_garbled"),
+    ],
+    ids=["cut", "no end", "silent", "no json", "no object", "no text"],
+)
+async def test_a_peer_that_breaks_off(fault: Any, code: str) -> None:
+    desk = AguiDesk()
+    async with asked(desk, timeout=patience(code)) as runtime:
+        talk = Talk(runtime)
+        desk.fault = fault
+        failed = await talk.say("say hello")
+        assert failed.error.code == code
+        assert failed.text.startswith("You"), "what came before is told"
+        assert "You said say more." in (await talk.say("say more")).text
+
+
+async def test_who_leaves_ends_the_run_there() -> None:
+    desk = AguiDesk()
+    async with asked(desk) as runtime:
+        desk.fault = stall(5)
+        turn = Turn(messages=(said("user", "say hello"),), assistant="desk")
+        async with closing(runtime.run(turn)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        await desk.upstream.all_closed(1)
+
+
+async def test_a_peer_that_is_down_is_found_again() -> None:
+    async with AguiDesk() as gone:
+        url = gone.url
+    source = agui("desk", {"url": url, "tries": 1})
+    await source.start()
+    try:
+        agent = source.agents["desk"]
+        assert "cannot be reached" in agent.down
+        port = int(url.split(":")[2].split("/")[0])
+        server = await asyncio.start_server(refuse, "127.0.0.1", port)
+        async with server:
+            await until(lambda: not agent.down)
+    finally:
+        await source.close()
+
+
+async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "url"),
+        ({"url": "nowhere"}, "http://"),
+        ({"url": "http://127.0.0.1:1", "timout": 3}, "Did you mean 'timeout'?"),
+        ({"url": "http://127.0.0.1:1", "timeout": 0}, "above 0"),
+        ({"url": "http://127.0.0.1:1", "headers": {"X": "a\nb"}}, "header"),
+        ({"url": "http://127.0.0.1:1", "on_before_request": "nothing:here"}, "on_before_request"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        agui("desk", options)
+
+
+async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
+    found: list[Event] = []
+    async with closing(runtime.run(turn)) as events:
+        async for event in events:
+            found += [event]
+    assert isinstance(found[-1], RunFinished), json.dumps(str(found[-1]))
+    return found

@@ -1,0 +1,362 @@
+"""What the nodes and models of a graph do, as events."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from rightseat.agents._peer.faults import Faults
+from rightseat.agents.langgraph.mapping import Mapping
+from rightseat.errors import AgentFailed, UpstreamGarbled
+from rightseat.types.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Custom,
+    Event,
+    Interrupt,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFinished,
+    RunStarted,
+    StateDelta,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    Usage,
+)
+from tests.contract.agents.verifier import verify
+from tests.unit.agents.langgraph.script import Said, chunk, enter, happening, leave, piece
+
+THREAD = uuid.uuid5(uuid.NAMESPACE_DNS, "t")
+
+
+def mapped(*said: Said, **more: Any) -> list[Event]:
+    """The events of a whole run, held against the grammar."""
+    mapping = Mapping(Faults("desk"), THREAD, **more)
+    events: list[Event] = []
+    for name, data in said:
+        events += mapping.feed(name, json.dumps(data).encode())
+    events += mapping.end()
+    verify([RunStarted("t", "r"), *events], earlier=more.get("waiting", ()))
+    return events
+
+
+def ended(output: Any = None, run: str = "r-model", **more: Any) -> Said:
+    return happening("on_chat_model_end", "M", {"output": output}, node="desk", run=run, **more)
+
+
+def custom(name: str, data: Any) -> Said:
+    return happening("on_custom_event", name, data, node="desk", run="r-node")
+
+
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
+def test_words_and_the_last_empty_chunk() -> None:
+    events = mapped(chunk("m1", "Hel"), chunk("m1", "lo"), chunk("lc_run--other", ""), ended())
+    assert events[:-1] == [TextStart("m1"), TextDelta("m1", "Hel"), TextDelta("m1", "lo"), TextEnd("m1")]
+    assert events[-1] == RunFinished("stop")
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+@pytest.mark.parametrize("reason", ["length", "end_turn", None])
+def test_a_text_ends_with_its_model_whatever_the_vendor_calls_it(reason: str | None) -> None:
+    """CopilotKit's runtime waits for the word `stop`, which is one vendor's."""
+    said, data = chunk("m1", "lo")
+    data["data"]["chunk"]["response_metadata"] = {"finish_reason": reason}
+    events = mapped(
+        chunk("m1", "Hel"), (said, data), ended(), chunk("m2", "Next.", run="r2"), ended(run="r2")
+    )
+    assert [event.id for event in events if isinstance(event, TextEnd)] == ["m1", "m2"]
+    assert events.index(TextEnd("m1")) < events.index(TextStart("m2"))
+
+
+def test_blocks_and_thoughts() -> None:
+    thinking = [{"type": "thinking", "thinking": "Hm."}]
+    events = mapped(
+        chunk("m", thinking), chunk("m", [{"type": "text", "text": "So."}, {"type": "odd"}]), ended()
+    )
+    assert events[:-1] == [
+        ReasoningStart("m-thought-1"),
+        ReasoningDelta("m-thought-1", "Hm."),
+        ReasoningEnd("m-thought-1"),
+        TextStart("m"),
+        TextDelta("m", "So."),
+        TextEnd("m"),
+    ]
+
+
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
+def test_calls_side_by_side_are_kept_apart() -> None:
+    events = mapped(
+        chunk("m", "Both."),
+        chunk("m", calls=[piece(0, "", "c1", "add"), piece(1, "", "c2", "paint")]),
+        chunk("m", calls=[piece(1, '{"x"'), piece(0, '{"a"')]),
+        chunk("m", calls=[piece(0, ":1}"), piece(1, ":2}")]),
+        ended(),
+        (
+            "updates",
+            {
+                "tools": {
+                    "messages": [
+                        {"type": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]}
+                    ]
+                }
+            },
+        ),
+        clients=["paint"],
+    )
+    args = {
+        id: "".join(e.json for e in events if isinstance(e, CallArgs) and e.id == id) for id in ("c1", "c2")
+    }
+    assert args == {"c1": '{"a":1}', "c2": '{"x":2}'}
+    assert [e for e in events if isinstance(e, CallStart)] == [
+        CallStart("c1", "add", "m"),
+        CallStart("c2", "paint", "m", client=True),
+    ]
+    assert CallResult("c1", "3") in events
+    assert events.index(TextEnd("m")) < events.index(CallStart("c1", "add", "m"))
+    assert events[-1] == RunFinished("calls", pending=("c2",))
+
+
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls")
+def test_models_side_by_side_are_kept_apart() -> None:
+    events = mapped(
+        chunk("a", "A", run="1"),
+        chunk("b", "B", run="2"),
+        chunk("a", "a", run="1"),
+        ended(run="1"),
+        ended(run="2"),
+    )
+    assert "".join(e.text for e in events if isinstance(e, TextDelta) and e.id == "a") == "Aa"
+
+
+def test_a_call_without_arguments_or_an_index() -> None:
+    whole = {"index": None, "args": '{"a":1}', "id": "c2", "name": "g"}
+    events = mapped(chunk("m", calls=[piece(0, "", "c1", "f")]), chunk("m", calls=[whole]), ended())
+    assert CallArgs("c1", "{}") in events
+    assert CallArgs("c2", '{"a":1}') in events
+    assert CallResult("c1", "") in events, "nobody answered it, and the graph is done"
+
+
+def test_a_model_that_does_not_stream() -> None:
+    output = {
+        "type": "ai",
+        "id": "m",
+        "content": "Whole.",
+        "tool_calls": [{"id": "c", "name": "paint", "args": {"a": 1}}],
+        "usage_metadata": {"input_tokens": 3, "output_tokens": 2, "input_token_details": {"cache_read": 1}},
+    }
+    events = mapped(ended(output), ("updates", {"desk": {"messages": [output]}}), clients=["paint"])
+    assert events[:3] == [TextStart("m"), TextDelta("m", "Whole."), TextEnd("m")]
+    assert events[-1] == RunFinished("calls", Usage(3, 2, 1), ("c",))
+
+
+def test_what_a_node_says_without_a_model() -> None:
+    added = {"type": "ai", "id": "n1", "content": "From a node."}
+    copied = {"type": "ai", "id": "n2", "content": "Hello"}
+    known = {"type": "ai", "id": "old", "content": "Earlier."}
+    events = mapped(
+        chunk("m", "Hello"),
+        ended(),
+        ("updates", {"desk": [{"messages": [known, copied]}, {"messages": added}]}),
+        known=["old"],
+    )
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hello", "From a node."]
+
+
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
+@pytest.mark.parametrize(
+    ("emit", "shown"),
+    [(True, ["f", "g"]), (False, []), ("f", ["f"]), (["g"], ["g"]), ([], [])],
+)
+def test_filters_of_calls(emit: Any, shown: list[str]) -> None:
+    more = {"copilotkit:emit-tool-calls": emit, "copilotkit:emit-messages": False}
+    pieces = [piece(0, "{}", "c1", "f"), piece(1, "{}", "c2", "g")]
+    events = mapped(chunk("m", "Hidden.", pieces, **more), ended(**more))
+    assert [e.name for e in events if isinstance(e, CallStart)] == shown
+    assert not any(isinstance(e, TextDelta) for e in events)
+
+
+def test_a_model_that_is_not_to_be_heard() -> None:
+    tags = ["nostream"]
+    events = mapped(chunk("m", "Hidden.", tags=tags), ended({"type": "ai", "content": "Hidden."}, tags=tags))
+    assert events == [RunFinished("stop")]
+
+
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
+def test_steps_and_state() -> None:
+    events = mapped(
+        ("values", {"messages": [], "x": 1, "copilotkit": {}, "tools": [], "inner": 7}),
+        enter("plan", 1),
+        leave("plan", 1),
+        ("updates", {"plan": {"x": 2}}),
+        ("values", {"x": 2, "inner": 8}),
+        enter("act", 2),
+        happening("on_chain_start", "route", {}, node="act", run="n-route"),
+        outputs=["x", "messages"],
+    )
+    assert events == [
+        StepStart("plan"),
+        StateSnapshot({"x": 1}),
+        StateSnapshot({"x": 2}),
+        StepEnd("plan"),
+        StepStart("act"),
+        StepEnd("act"),
+        RunFinished("stop"),
+    ]
+
+
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
+def test_nodes_side_by_side() -> None:
+    events = mapped(enter("a", 1), enter("b", 2), leave("b", 2), leave("a", 1), ("values", {"x": 1}))
+    assert events[:2] == [StepStart("a"), StepStart("b")]
+    assert events[2:5] == [StateSnapshot({"x": 1}), StepEnd("b"), StepEnd("a")]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_graphs_inside(nested: bool) -> None:
+    kind, inner = enter("inner", 1)
+    inner["metadata"]["langgraph_checkpoint_ns"] = "outer:1|inner:2"
+    events = mapped((kind, inner), nested=nested)
+    assert (StepStart("inner") in events) is nested
+
+
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
+def test_state_before_it_is_there() -> None:
+    states = [{"state_key": "doc/s", "tool": "write", "tool_argument": "text"}]
+    more: dict[str, Any] = {"copilotkit:emit-intermediate-state": states, "copilotkit:emit-tool-calls": False}
+    events = mapped(
+        chunk("m", calls=[piece(0, "", "c", "write")], **more),
+        *(chunk("m", calls=[piece(0, part)], **more) for part in ('{"text": "He', 'llo"', ', "n": 1}')),
+        ended(**more),
+    )
+    assert events[:-1] == [
+        StateSnapshot({}),
+        StateDelta([{"op": "add", "path": "/doc~1s", "value": "He"}]),
+        StateDelta([{"op": "add", "path": "/doc~1s", "value": "Hello"}]),
+    ]
+
+
+@pytest.mark.demand("agents.langgraph_state_snapshots_per")
+def test_what_copilotkit_sends_by_hand() -> None:
+    events = mapped(
+        ("values", {"x": 1}),
+        enter("desk", 1),
+        custom("copilotkit_manually_emit_message", {"message": "Hi.", "message_id": "h1"}),
+        custom("copilotkit_manually_emit_tool_call", {"name": "show", "args": {"a": 1}, "id": "h2"}),
+        custom("copilotkit_manually_emit_intermediate_state", {"y": 2, "messages": []}),
+        custom("copilotkit_exit", {}),
+        leave("desk", 1),
+        ("values", {"x": 1}),
+        clients=["show"],
+    )
+    assert events[2:] == [
+        TextStart("h1"),
+        TextDelta("h1", "Hi."),
+        TextEnd("h1"),
+        CallStart("h2", "show", "h2", client=True),
+        CallArgs("h2", '{"a":1}'),
+        CallEnd("h2"),
+        StateSnapshot({"x": 1, "y": 2}),
+        Custom("copilotkit_exit", {}),
+        StateSnapshot({"x": 1}),
+        StepEnd("desk"),
+        RunFinished("calls", pending=("h2",)),
+    ]
+
+
+def asked(value: Any, **more: Any) -> Said:
+    return "updates", {"__interrupt__": [{"value": value, "id": "i1", **more}]}
+
+
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
+def test_questions() -> None:
+    *_, question, end = mapped(
+        asked("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]})
+    )
+    assert question == Interrupt(f"lg-{THREAD.hex}-i1", "ask", "Which?", {"type": "string"}, value="Which?")
+    assert end == RunFinished("interrupt")
+    question = mapped(asked({"question": "Sure?", "n": 1}))[0]
+    assert isinstance(question, Interrupt)
+    assert (question.message, question.value) == ("Sure?", {"question": "Sure?", "n": 1})
+    handed = mapped(asked({"question": "Sure?"}), handed=True)[0]
+    assert isinstance(handed, Interrupt)
+    assert handed.schema == {"type": "string"}, "an assistant's person answers in words"
+    schema = {"type": "object", "properties": {"day": {"type": "string"}}}
+    question = mapped(asked({"n": 1}, response_schema=schema))[0]
+    assert isinstance(question, Interrupt)
+    assert (question.kind, question.message, question.schema) == ("form", '{"n":1}', schema)
+
+
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
+def test_questions_of_copilotkits_helper() -> None:
+    said = {
+        "__copilotkit_interrupt_value__": "Your name?",
+        "__copilotkit_messages__": [{"content": "Your name?"}],
+    }
+    spoken = mapped(asked(said), talks=True)
+    assert [e.text for e in spoken if isinstance(e, TextDelta)] == ["Your name?"]
+    assert spoken[-1] == RunFinished("stop"), "what is said next is the answer"
+    told = mapped(asked(said), talks=False)
+    assert isinstance(told[0], Interrupt)
+    call = {"id": "c", "name": "pick", "args": {"n": 1}}
+    value = {
+        "__copilotkit_interrupt_value__": {"action": "pick"},
+        "__copilotkit_messages__": [{"tool_calls": [call]}],
+    }
+    events = mapped(asked(value))
+    assert events[0] == CallStart("c", "pick", "c", client=True)
+    assert events[-1] == RunFinished("calls", pending=("c",))
+
+
+def test_a_call_that_waits_for_the_answer_gets_its_result_later() -> None:
+    events = mapped(chunk("m", calls=[piece(0, "{}", "c", "add")]), ended(), asked("May I?"))
+    assert not any(isinstance(e, CallResult) for e in events)
+    result = {"type": "tool", "tool_call_id": "c", "content": "no", "status": "error"}
+    tool = happening("on_tool_end", "add", {"output": result}, node="tools")
+    later = mapped(tool, ("updates", {"tools": {"messages": [result]}}), waiting=["c"])
+    assert later[0] == CallResult("c", "no", failed=True)
+    assert len(later) == 2, "it is told once"
+
+
+def test_an_error_of_the_graph() -> None:
+    mapping = Mapping(Faults("desk"), THREAD)
+    with pytest.raises(AgentFailed) as caught:
+        mapping.feed("error", b'{"error": "ValueError", "message": "secret words"}')
+    assert "ValueError" in caught.value.message
+    assert "secret" not in caught.value.message
+    with pytest.raises(AgentFailed) as caught:
+        mapping.feed("error", b'{"error": "no name: secret words"}')
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("events", b"{not json"),
+        ("events", b"[]"),
+        ("events", b'{"event": "on_chat_model_stream", "data": {"chunk": 7}}'),
+        ("events", b'{"event": "on_chat_model_stream", "data": {}}'),
+        ("values", b"\xff"),
+        ("error", b"{"),
+    ],
+)
+def test_garbage(name: str, data: bytes) -> None:
+    with pytest.raises(UpstreamGarbled):
+        list(Mapping(Faults("desk"), THREAD).feed(name, data))
+
+
+@pytest.mark.parametrize(
+    "data", [b"null", b"7", b"[]", b'{"desk": null}', b'{"desk": {"messages": [7, null]}}']
+)
+def test_odd_values_are_no_harm(data: bytes) -> None:
+    mapping = Mapping(Faults("desk"), THREAD)
+    for name in ("values", "updates", "unheard-of"):
+        list(mapping.feed(name, data))
+    assert list(mapping.end())[-1] == RunFinished("stop")

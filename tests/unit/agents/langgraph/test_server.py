@@ -1,0 +1,310 @@
+"""An agent on a server: found, lost and found again; cut and joined; left and cancelled; each owner's own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.agents._peer import lookout
+from rightseat.agents.langgraph import langgraph, server
+from rightseat.engine.loop import Assistant
+from rightseat.errors import ConfigError
+from rightseat.stores.memory import Memory
+from rightseat.types.events import TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Forwarded, Owner, Turn
+from tests.contract.agents.talk import Talk
+from tests.kit.answers import Reply, write_json
+from tests.kit.breaks import close_at_once, garbage, mute
+from tests.kit.connection import Connection, Received
+from tests.kit.house import Lines, calls, says
+from tests.kit.waiting import until
+from tests.unit.agents.agui.test_agent import patience
+from tests.unit.agents.langgraph.platform import ASSISTANT, Fault, Platform, cut, garbled, stall
+from tests.unit.agents.langgraph.script import ROOT
+
+pytestmark = pytest.mark.io
+
+
+@asynccontextmanager
+async def hosting(platform: Platform, name: str = "desk", **options: Any) -> AsyncIterator[Runtime]:
+    made = langgraph(name, {"url": platform.url, "tries": 1, **options})
+    runtime = Runtime(remote=[made], store=Memory())
+    await runtime.start()
+    try:
+        yield runtime
+    finally:
+        await runtime.close()
+
+
+@pytest.mark.demand(
+    "agents.langgraph_langgraph_platform_langgraph",
+    "agents.agent_takes_headers_env",
+    "copilotkit.peer_bugs_listed_notes",
+)
+async def test_what_a_run_is_asked_for() -> None:
+    options: dict[str, Any] = {
+        "api_key": "key-1",
+        "headers": {"X-Team": "blue"},
+        "config": {"recursion_limit": 7},
+    }
+    async with Platform() as platform, hosting(platform, **options) as runtime:
+        await Talk(runtime, headers={"authorization": "Bearer ada", "x-api-key": "theirs"}).say("say hi")
+    body = platform.bodies[0]
+    assert body["assistant_id"] == ASSISTANT
+    assert body["stream_mode"] == ["events", "values", "updates"]
+    assert body["stream_resumable"] is True
+    assert body["config"] == {"recursion_limit": 7}
+    run = next(request for request in platform.requests if request.target.endswith("/runs/stream"))
+    assert run.headers["x-api-key"] == "key-1"
+    assert run.headers["x-team"] == "blue"
+    assert run.headers["authorization"] == "Bearer ada"
+
+
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.ids_never_reach_another")
+async def test_threads_are_their_owners() -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        await Talk(runtime, thread="../../assistants").say("say hi")
+        await Talk(runtime, thread="../../assistants", owner=Owner("bob")).say("say hi")
+        assert len(platform.threads) == 2
+        mine = await runtime.recall("desk", Owner("ada"), "../../assistants")
+        assert mine is not None
+        assert [message.text for message in mine.messages] == ["say hi", "You said say hi."]
+        assert mine.state == {"notes": ["2 messages"]}
+        assert await runtime.recall("desk", Owner("ada"), "other") is None
+    assert not any(".." in request.target for request in platform.requests)
+
+
+async def test_an_answer_finds_its_thread() -> None:
+    """Some clients do not bring their thread along with the answer to a question."""
+    async with Platform() as platform, hosting(platform) as runtime:
+        (question,) = (await Talk(runtime).say("ask me")).questions
+        assert question.value == {"question": "Approve it?", "document": "Hello"}
+        other = await Talk(runtime, thread="t-2").answer(question, "yes")
+        assert "You answered yes." in other.text
+
+
+@pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.agent_takes_headers_env")
+@pytest.mark.parametrize(
+    ("names", "wanted", "found"),
+    [
+        (("desk", "other"), (), ["desk"]),
+        (("one", "two"), (), ["one", "two"]),
+        (("one", "two"), ("two",), ["two"]),
+        (("one",), (ASSISTANT,), [ASSISTANT]),
+    ],
+)
+async def test_which_assistants_are_offered(
+    names: tuple[str, ...], wanted: tuple[str, ...], found: list[str]
+) -> None:
+    async with Platform(names) as platform, hosting(platform, agents=wanted) as runtime:
+        assert list(runtime.responders) == found
+        assert "You said say hi." in (await Talk(runtime, name=found[0]).say("say hi")).text
+
+
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
+async def test_an_assistant_that_is_not_there() -> None:
+    async with Platform() as platform, hosting(platform, agents=["desk", "gone"]) as runtime:
+        described = runtime.described("gone")
+        assert described is not None
+        assert "has no assistant called 'gone'" in described.description
+        seen = await Talk(runtime, name="gone").say("say hi")
+        assert seen.error.code == "discovery_failed"
+        platform.names = ("desk", "gone")
+        assert "You said say hi." in (await Talk(runtime, name="gone").say("say hi")).text
+
+
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
+async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "SOON", 0.001)
+    async with Platform() as platform:
+        platform.instead = close_at_once()
+        async with hosting(platform) as runtime:
+            assert list(runtime.responders) == ["desk"], "it is listed"
+            agent = runtime.responders.agent("desk")
+            assert agent is not None
+            assert "cannot be reached" in agent.down
+            seen = await Talk(runtime).say("say hi")
+            assert seen.error.code == "discovery_failed"
+            platform.instead = None
+            await until(lambda: not agent.down)
+            assert "You said say hi." in (await Talk(runtime).say("say hi")).text
+
+
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
+async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "SOON", 0.001)
+    async with Platform() as platform, hosting(platform) as runtime:
+        agent = runtime.responders.agent("desk")
+        assert agent is not None
+        assert not agent.down
+        platform.instead = close_at_once()
+        assert (await Talk(runtime).say("say hi")).error.code == "upstream_unreachable"
+        assert "cannot be reached" in agent.down
+        platform.instead = None
+        await until(lambda: not agent.down)
+
+
+@pytest.mark.demand("agents.availableagents_lists_agent_down")
+async def test_another_assistant_is_found_in_time() -> None:
+    async with Platform(("one",)) as platform, hosting(platform, refresh=0.01) as runtime:
+        assert list(runtime.responders) == ["one"]
+        platform.names = ("one", "two")
+        await until(lambda: list(runtime.responders) == ["one", "two"])
+
+
+@pytest.mark.demand("agents.langgraph_parallel_tool_calls")
+@pytest.mark.parametrize("after", [1, 3, 5, 12])
+async def test_a_cut_stream_is_joined_again(after: int) -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        platform.fault = cut(after)
+        seen = await Talk(runtime).say("say one two three")
+        assert seen.text == "You said say one two three."
+        assert seen.steps == ["desk", "note"]
+        assert platform.rejoined == [f"17-{after}"]
+        assert len(platform.bodies) == 1, "it is not run twice"
+
+
+@pytest.mark.demand("agents.faults_agent_dies_mid")
+async def test_a_stream_that_is_cut_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        platform.fault = cut(3)
+
+        async def rejoin(connection: Connection, request: Received) -> None:
+            platform.rejoined.append("")
+            await connection.head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+            await connection.fin()
+
+        monkeypatch.setattr(platform, "rejoin", rejoin)
+        talk = Talk(runtime)
+        assert (await talk.say("say one")).error.code == "incomplete"
+        assert len(platform.rejoined) == server.REJOINS
+        await until(lambda: platform.cancelled == [ROOT])
+        assert "You said say two." in (await talk.say("say two")).text
+
+
+async def test_whoever_leaves_cancels_the_run() -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        platform.fault = stall(6)
+        turn = Turn(messages=(said("user", "say hi"),), assistant="desk", thread="t")
+        async with closing(runtime.run(turn)) as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+        await until(lambda: platform.cancelled == [ROOT])
+
+
+HTML = "<html><body>Log in</body></html>"
+
+
+async def html(connection: Connection, _request: Received) -> None:
+    await connection.head(200, {"Content-Type": "text/html", "Content-Length": str(len(HTML))})
+    await connection.write(HTML.encode())
+
+
+async def redirect(connection: Connection, _request: Received) -> None:
+    await write_json(connection, 307, {}, Location="http://127.0.0.1:1/")
+
+
+@pytest.mark.demand("agents.faults_agent_dies_mid")
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (html, "upstream_garbled"),
+        (redirect, "upstream_rejected"),
+        (garbage(), "upstream_garbled"),
+        (close_at_once(), "upstream_unreachable"),
+        (mute(), "upstream_timeout"),
+    ],
+)
+async def test_a_server_that_answers_something_else(reply: Reply, code: str) -> None:
+    async with Platform() as platform, hosting(platform, timeout=patience(code)) as runtime:
+        talk = Talk(runtime)
+        platform.instead = reply
+        seen = await talk.say("say hi")
+        assert seen.error.code == code
+        assert "Log in" not in seen.error.message
+        platform.instead = None
+        assert "You said say again." in (await talk.say("say again")).text
+
+
+@pytest.mark.demand("agents.faults_agent_dies_mid")
+@pytest.mark.parametrize(
+    ("fault", "code"), [(garbled(4), "upstream_garbled"), (stall(4), "upstream_timeout")]
+)
+async def test_a_run_that_goes_wrong(fault: Fault, code: str) -> None:
+    async with Platform() as platform, hosting(platform, timeout=patience(code)) as runtime:
+        talk = Talk(runtime)
+        platform.fault = fault
+        assert (await talk.say("say hi")).error.code == code
+        await until(lambda: platform.cancelled == [ROOT])
+        assert "You said say again." in (await talk.say("say again")).text
+
+
+async def test_many_at_once() -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        talks = [Talk(runtime, thread=f"t-{number}") for number in range(20)]
+        seen = await asyncio.gather(*(talk.say(f"say {number}") for number, talk in enumerate(talks)))
+        assert [one.text for one in seen] == [f"You said say {number}." for number in range(20)]
+
+
+@pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
+async def test_going_on_from_a_node() -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        talk = Talk(runtime)
+        await talk.say("say hi")
+        (thread,) = platform.threads.values()
+        thread.next = ["note"]
+        await talk.run(forwarded=Forwarded(node="desk"), state={"document": "new"})
+        assert thread.values["document"] == "new"
+        assert platform.bodies[-1]["input"] is None
+
+
+async def test_an_answer_for_another_agent_is_none() -> None:
+    async with Platform() as platform, hosting(platform) as runtime:
+        seen = await Talk(runtime).run(answers=(Answer("ask_1", text="x"),))
+        assert seen.error.code == "already_answered"
+
+
+@pytest.mark.demand("agents.hand_off_agent_flow")
+async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
+    async with Platform() as platform:
+        model = Lines(calls(("ask_desk", '{"request": "ask for me"}')), says("It was approved."))
+        desk = Assistant("default", model, agents=("desk",))
+        source = langgraph("desk", {"url": platform.url})
+        runtime = Runtime(assistants=[desk], remote=[source], store=Memory())
+        await runtime.start()
+        talk = Talk(runtime, name="default")
+        first = await talk.say("please")
+        (question,) = first.questions
+        assert question.message == "Approve it?"
+        assert first.steps == ["desk", "review"], "its steps are seen while it works"
+        second = await talk.answer(question, "yes")
+        assert second.text == "It was approved."
+        (result,) = second.results.values()
+        assert "You answered yes." in result
+        await runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "needs a url or a graph"),
+        ({"url": "http://x", "graph": "a:b"}, "needs a url or a graph"),
+        ({"url": "http://x", "agent": ["a"]}, "Did you mean 'agents'"),
+        ({"url": "http://x", "timeout": 0}, "timeout above 0"),
+        ({"url": "http://x", "agents": "desk"}, "wrong option"),
+        ({"url": "http://x", "config": {"recursion": 5}}, "wrong option"),
+        ({"graph": "json:dumps"}, "no LangGraph graph"),
+        ({"graph": "json"}, "module:attribute"),
+        ({"graph": object(), "api_key": "x"}, "takes no api_key"),
+        ({"url": "desk"}, "must begin with http"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        langgraph("desk", options)

@@ -1,0 +1,243 @@
+"""`rightseat doctor` without a server: each thing that can be wrong is one line with its way out."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from rightseat.cli.doctor import address, doctor, port, report
+from rightseat.config import Config, ServerSettings, load
+from rightseat.config.secret import Secret
+from rightseat.doctor import setup
+from rightseat.doctor.line import Line
+from tests.kit.patience import STUCK
+
+pytestmark = pytest.mark.io
+
+DEMO = '[server]\nport = 0\n[models.default]\nspec = "scripted:demo"\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RIGHTSEAT_PORT", "RIGHTSEAT_HOST", "RIGHTSEAT_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+async def lines(folder: Path, text: str) -> list[Line]:
+    (folder / "rightseat.toml").write_text(text, "utf-8")
+    return await report(None, None, folder / "rightseat.toml", quiet=True)
+
+
+def broken(found: list[Line]) -> list[Line]:
+    return [line for line in found if line.state == "broken"]
+
+
+@asynccontextmanager
+async def upstream(answer: bytes) -> AsyncIterator[int]:
+    """Whatever it is asked, it says this and hangs up."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+def http(status: int) -> bytes:
+    return f"HTTP/1.1 {status} X\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode()
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
+    found = await lines(folder, DEMO)
+    assert broken(found) == []
+    states = {line.what: line.state for line in found}
+    assert states["Python"] == states["config"] == states["assistants"] == states["port 0"] == "good"
+    assert states["server"] == "skipped"
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+@pytest.mark.parametrize(
+    ("text", "what", "why"),
+    [
+        ("[server]\nprot = 1\n", "config", "Did you mean port?"),
+        ("[server\n", "config", "not valid TOML"),
+        ('[auth.keys]\na = "env:NO_SUCH_KEY"\n', "config", "NO_SUCH_KEY is not set"),
+        ('[models.a]\nspec = "opnai:x"\n', "model a", "Did you mean 'openai'?"),
+        ('[models.a]\nspec = "openai:x"\n', "model a", "needs a key"),
+        ('[assistants.a]\ntools = ["nowhere:at_all"]\n', "tool nowhere:at_all", "no module"),
+        ('[assistants.a]\ntools = ["math:pi"]\n', "assistants", "not a function or a tool"),
+        ('[server]\nhost = "0.0.0.0"\nport = 0\n', "port 0", "reached from other machines"),
+    ],
+)
+async def test_what_is_wrong_is_a_line_with_a_fix(folder: Path, text: str, what: str, why: str) -> None:
+    text = text if "port" in text else f"{text}[server]\nport = 0\n" if "[server" not in text else text
+    found = [line for line in broken(await lines(folder, text)) if line.what == what]
+    assert [line.why for line in found if why in line.why and line.fix] != []
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+async def test_every_problem_of_a_file_is_a_line(folder: Path) -> None:
+    found = broken(await lines(folder, '[server]\nprot = 1\nhots = "x"\n[limits]\nrun_secs = 1\n'))
+    assert len(found) == 3
+    assert all("rightseat.toml:" in line.why for line in found)
+
+
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
+@pytest.mark.parametrize(
+    ("status", "state"), [(200, "good"), (401, "good"), (404, "skipped"), (503, "broken")]
+)
+async def test_the_models_server_is_asked(folder: Path, status: int, state: str) -> None:
+    async with upstream(http(status)) as number:
+        base = f"http://127.0.0.1:{number}/api?key=hidden-query"
+        text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
+        [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
+    assert line.state == state
+    assert "hidden-query" not in line.text()
+    assert ("/api/v1" in line.fix) == (status == 404)
+
+
+@pytest.mark.parametrize("spec", ["anthropic:claude-opus-5-5", "google:gemini-3-pro"])
+async def test_a_vendors_server_has_no_list_at_its_root(folder: Path, spec: str) -> None:
+    async with upstream(http(404)) as number:
+        text = f'[server]\nport = 0\n[models.a]\nspec = "{spec}"\nbase_url = "http://127.0.0.1:{number}"\n'
+        [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
+    assert (line.state, line.fix) == ("good", "")
+
+
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
+async def test_a_models_server_that_is_not_there(folder: Path) -> None:
+    with socket.socket() as taken:
+        # Bound and not listening: nobody else can take the port, and nobody answers.
+        taken.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
+        [line] = broken(await lines(folder, text))
+    assert (line.what, line.why) == ("reach 127.0.0.1", f"{base}: nothing listens there")
+    assert f"start the server at {base}" in line.fix
+
+
+@pytest.mark.demand("doctor.doctor_sees_whether_model")
+async def test_a_models_server_that_speaks_no_http(folder: Path) -> None:
+    async with upstream(b"SSH-2.0-x\r\n\r\n") as number:
+        base = f"http://127.0.0.1:{number}/v1"
+        text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
+        [line] = broken(await lines(folder, text))
+    assert "does not speak HTTP" in line.why
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+def test_a_taken_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = port(Config(server=ServerSettings(port=taken.getsockname()[1])))
+    assert (line.state, "in use" in line.why, "--port" in line.fix) == ("broken", True, True)
+
+
+async def test_another_program_at_our_port(folder: Path) -> None:
+    async with upstream(http(200)) as number:
+        [line] = broken(await lines(folder, f"[server]\nport = {number}\n"))
+    assert (line.what, "is no rightseat" in line.why) == ("server", True)
+
+
+async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
+    [line] = broken(await report("http://127.0.0.1:0", None, None, quiet=True))
+    assert line.what == "server"
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+def test_an_old_python() -> None:
+    assert setup.python((3, 10, 4)).state == "broken"
+    assert setup.python((3, 11, 0)).state == "good"
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+@pytest.mark.parametrize(("text", "state"), [("", "skipped"), ("[auth.jwt]", "broken")])
+def test_an_extra_that_is_not_installed(
+    folder: Path, text: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if text:
+        text += '\nissuer = "a"\naudience = "b"\njwks = "https://a.example/k"\n'
+    (folder / "rightseat.toml").write_text(text)
+    config = load(folder / "rightseat.toml", env={})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    [line] = [one for one in setup.extras(config) if one.what == "extra jwt"]
+    assert (line.state, line.fix) == (state, "pip install 'rightseat[jwt]'")
+
+
+@pytest.mark.demand("doctor.exit_code_0_all")
+async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCTOR_SECRET", "very-hidden-value")
+    (folder / "leaky_tool.py").write_text("import os\nraise ValueError(os.environ['DOCTOR_SECRET'])\n")
+    monkeypatch.syspath_prepend(str(folder))
+    text = f'{DEMO}[auth.keys]\na = "env:DOCTOR_SECRET"\n[assistants.a]\ntools = ["leaky_tool:x"]\n'
+    found = await lines(folder, text)
+    assert [line.what for line in broken(found)] == ["tool leaky_tool:x", "assistants"]
+    for line in found:
+        assert "very-hidden-value" not in line.text() + json.dumps(line.plain())
+
+
+@pytest.mark.demand("doctor.exit_code_0_all")
+def test_the_key_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rightseat.cli.doctor import secret
+
+    monkeypatch.setenv("DOCTOR_KEY", "of-the-env")
+    assert secret("env:DOCTOR_KEY") == Secret("of-the-env")
+    assert secret("typed-in") == Secret("typed-in")
+
+
+@pytest.mark.demand("doctor.exit_code_0_all")
+def test_json_and_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rightseat.toml").write_text(DEMO)
+    assert doctor(None, None, None, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is True
+    assert {"state", "what", "why", "fix"} == set(told["lines"][0])
+    (folder / "rightseat.toml").write_text("[sever]\n")
+    assert doctor(None, None, None, as_json=False) == 1
+    said = capsys.readouterr().out
+    assert "✗ config" in said
+    assert "→ " in said
+    assert "1 broken" in said
+
+
+def test_a_terminal_without_check_marks(folder: Path) -> None:
+    (folder / "rightseat.toml").write_text(DEMO)
+    line = [sys.executable, "-m", "rightseat", "doctor"]
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(
+        line, cwd=folder, env=env, capture_output=True, text=True, timeout=STUCK, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "? Python" in done.stdout
+
+
+def test_every_extra_of_the_project_is_looked_at() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(setup.EXTRAS) == set(setup.MODULES) == set(project["optional-dependencies"])
+
+
+def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:
+    hosts = {
+        "0.0.0.0": "http://127.0.0.1:7777",
+        "::": "http://[::1]:7777",
+        "10.0.0.1": "http://10.0.0.1:7777",
+    }
+    for host, expected in hosts.items():
+        assert address(Config(server=ServerSettings(host=host))) == expected

@@ -1,0 +1,70 @@
+"""`rightseat doctor` and local models: the engine, the embedded weights, and other files."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from rightseat.cli.doctor import report
+from rightseat.config import Config
+from rightseat.doctor import local
+from rightseat.doctor.line import Line
+from rightseat.models.llamacpp import weights
+from tests.unit.models.llamacpp.ggufs import gguf, usual
+
+pytestmark = pytest.mark.io
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("RIGHTSEAT_PORT", "0")
+    monkeypatch.setattr(weights, "_installed", lambda known: None)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RIGHTSEAT_HOST", "RIGHTSEAT_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+async def lines() -> dict[str, Line]:
+    return {line.what: line for line in await report(None, None, None, quiet=True)}
+
+
+async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Path) -> None:
+    found = await lines()
+    line = found[f"weights {weights.EMBEDDED.name}"]
+    assert (line.state, line.fix) == ("skipped", "rightseat models pull")
+    assert "serve fetches them" in line.why
+    assert found["model scripted:demo"].state == "skipped"
+    assert found["assistants"].state == "good"
+
+
+async def test_missing_weights_are_broken_where_somebody_does(folder: Path) -> None:
+    (folder / "rightseat.toml").write_text('[models.a]\nspec = "local"\n')
+    found = await lines()
+    assert found[f"weights {weights.EMBEDDED.name}"].state == "broken"
+    assert "rightseat models pull" in found["model a"].why
+
+
+async def test_a_file_says_what_it_is(folder: Path) -> None:
+    (folder / "a.gguf").write_bytes(gguf(*usual()))
+    (folder / "b.gguf").write_bytes(gguf(*usual(template=None)))
+    (folder / "c.gguf").write_bytes(b"GGUF and nothing else")
+    toml = "".join(f'[models.{name}]\nspec = "{name}.gguf"\n' for name in "abc")
+    (folder / "rightseat.toml").write_text(toml)
+    found = await lines()
+    assert found["model a, file"].why == "llama, 8192 tokens, with a chat template"
+    assert found["model b, file"].why.endswith("no chat template: ChatML is used")
+    assert found["model c, file"].state == "broken"
+
+
+@pytest.mark.parametrize(("config", "state"), [(Config(), "skipped"), (Config(model="local"), "broken")])
+def test_without_the_engine(config: Config, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(local, "version", version)
+    line = local.engine(config)
+    assert (line.state, line.fix) == (state, "pip install xllamacpp")

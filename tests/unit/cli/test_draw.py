@@ -1,0 +1,63 @@
+"""`rightseat flows draw`: a flow as SVG or as Mermaid's text."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rightseat.cli import app
+from rightseat.errors import ConfigError
+from tests.unit.plugins.folders import api, flow, folder
+
+RUNNER = CliRunner()
+
+
+def run(*words: str | Path) -> Result:
+    return RUNNER.invoke(app, ["flows", "draw", *map(str, words)])
+
+
+def plugins(where: Path) -> Path:
+    folder(where, api(), name="hosts", files={"flows/a.yaml": flow("tell"), "flows/b.yaml": flow("ask")})
+    folder(where, api(), name="shop", files={"flows/a.yaml": flow("tell")})
+    return where
+
+
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
+def test_svg_is_printed(tmp_path: Path) -> None:
+    said = run("hosts/tell", "--plugins", plugins(tmp_path))
+    assert said.exit_code == 0
+    assert "hosts/tell" in "".join(ET.fromstring(said.output).itertext())
+
+
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
+def test_mermaid_is_printed(tmp_path: Path) -> None:
+    said = run("ask", "--plugins", plugins(tmp_path), "--mermaid")
+    assert said.output == 'flowchart TD\n    s0(["start"])\n'
+
+
+@pytest.mark.demand("flows.rightseat_flows_draw_docs")
+def test_a_file_is_written(tmp_path: Path) -> None:
+    out = tmp_path / "made.svg"
+    said = run("hosts/tell", "--plugins", plugins(tmp_path), "--out", out)
+    assert said.output == f"{out} is there.\n"
+    ET.fromstring(out.read_text("utf-8"))
+
+
+def test_plugins_of_the_configuration(tmp_path: Path) -> None:
+    plugins(tmp_path / "all")
+    (tmp_path / "rightseat.toml").write_text('[[plugins]]\npath = "all"\n', "utf-8")
+    said = run("shop/tell", "--config", tmp_path / "rightseat.toml", "--mermaid")
+    assert said.output.startswith("flowchart TD")
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    for name, words in (("hosts/tel", "Did you mean 'hosts/tell'?"), ("tell", "no flow 'tell'")):
+        said = run(name, "--plugins", plugins(tmp_path / name.replace("/", "-")))
+        assert isinstance(said.exception, ConfigError)
+        assert words in said.exception.message
+    none = run("x/y", "--plugins", folder(tmp_path, api(), name="bare"))
+    assert isinstance(none.exception, ConfigError)
+    assert "no flows" in none.exception.message
+    unwritable = run("hosts/tell", "--plugins", plugins(tmp_path / "w"), "--out", tmp_path / "no" / "x.svg")
+    assert isinstance(unwritable.exception, ConfigError)

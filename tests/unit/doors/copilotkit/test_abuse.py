@@ -1,0 +1,235 @@
+"""Floods and nonsense: refused at once, in words, and the next request is served."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.doors.copilotkit import document
+from rightseat.types.chunks import Finish, Fragment, Text
+from tests.kit.client import Client
+from tests.kit.house import Lines, says
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC,
+    PATH,
+    Answer,
+    action,
+    ask,
+    body,
+    data,
+    home,
+    read,
+)
+
+pytestmark = pytest.mark.io
+
+# Of CPU, as no machine is too slow for it: each is refused in a few hundredths of one here.
+SECONDS = 2
+FLOODS = {
+    "aliases": "{" + " ".join(f"a{n}: hello" for n in range(1000)) + "}",
+    "some aliases": "{" + " ".join(f"a{n}: hello" for n in range(40)) + "}",
+    "fields": "{" + " hello" * 400 + "}",
+    "selections": "{" + " availableAgents { agents { name } }" * 120 + "}",
+    "depth": "{ availableAgents" * 200 + "}" * 200,
+    "deep": "{ a" * 490 + "}" * 490,
+    "lists": "{ loadAgentState(data: " + "[" * 400 + "]" * 400 + ") { state } }",
+    "directives": "{ hello" + " @skip(if: false)" * 150 + "}",
+    "defers": "{ availableAgents {" + " ... @defer { agents { name } }" * 100 + "} }",
+    "fragments": "{ ...F0 } "
+    + " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(14))
+    + " fragment F14 on Query { hello }",
+    "circle": "{ ...F } fragment F on Query { ...F }",
+    "operations": " ".join(f"query Q{n} {{ hello }}" for n in range(100)),
+    "length": "{ hello " + "#" + "x" * 30_000 + "\n}",
+    "tokens": "{ hello(" + "a: 1 " * 500 + ") }",
+    "introspection": "{ __schema { types { fields { type { fields { type { name } } } } } } }",
+    "runs": "mutation($d: GenerateCopilotResponseInput!) { a: generateCopilotResponse(data: $d) { threadId } "
+    "b: generateCopilotResponse(data: $d) { threadId } }",
+    "negative": "mutation($d: GenerateCopilotResponseInput!) { generateCopilotResponse(data: $d) "
+    "{ messages @stream(initialCount: -1) { id } } }",
+    "surrogate": "{ hello \ud800 }",
+}
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize("name", FLOODS)
+async def test_a_flood_of_a_document(name: str) -> None:
+    model = Lines(says("ok"), says("ok"), says("ok"))
+    value = {"query": FLOODS[name], "variables": {"d": data()}}
+    async with home(Runtime(model=model)) as url:
+        await ask(url, {"query": "{ hello }"})
+        start = time.process_time()
+        answer = await ask(url, value, "application/graphql-response+json, multipart/mixed")
+        assert time.process_time() - start < SECONDS
+        assert answer.head.status in (200, 400)
+        assert answer.errors[0]["message"]
+        assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
+
+
+LIMITS = {
+    "max_characters": ("aliases", "more than 1 characters"),
+    "max_tokens": ("some aliases", "1 token"),
+    "max_depth": ("deep enough", "at most 1 are"),
+    "max_selections": ("two fields", "selections in one place; at most 1 are"),
+    "max_aliases": ("two aliases", "aliases; at most 1 are"),
+    "max_directives": ("two directives", "directives; at most 1 are"),
+    "max_definitions": ("two operations", "definitions; at most 1 are"),
+}
+SMALL = {
+    "deep enough": "{ availableAgents { agents { name } } }",
+    "two fields": "{ hello availableAgents { agents { name } } }",
+    "two aliases": "{ a: hello b: hello }",
+    "two directives": "{ hello @skip(if: false) @include(if: true) }",
+    "two operations": "query A { hello } query B { hello }",
+}
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_the_limits_are_the_operators(limit: str) -> None:
+    name, words = LIMITS[limit]
+    query = SMALL.get(name) or FLOODS[name]
+    value = {"query": query, "operationName": "A" if "query A" in query else None}
+    async with home(Runtime(model=Lines()), graphql=DocumentLimits(**{limit: 1})) as url:
+        answer = await ask(url, value)
+        assert words in answer.errors[0]["message"]
+    if name in SMALL:
+        async with home(Runtime(model=Lines())) as url:
+            assert (await ask(url, value)).errors == []
+
+
+def raw(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
+async def post(url: str, body: bytes) -> Answer:
+    async with Client(url) as client:
+        lines = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        await client.send(f"{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        return read(await client.head(), await client.body())
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"7",
+        b'"x"',
+        b"\xff\xfe",
+        b"{}",
+        [{"query": "{ hello }"}] * 1000,
+        {"query": 7},
+        {"query": "{ hello }", "variables": 7},
+        {"query": "{ hello }", "variables": []},
+        {"query": "{ hello }", "operationName": {}},
+        {"query": DOCUMENT, "variables": {"data": 7}},
+        {"query": DOCUMENT, "variables": {"data": data(), "properties": []}},
+        {"query": DOCUMENT},
+        b'{"query": "{ hello }", "variables": {"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}",
+        b'{"query": ' + json.dumps(DOCUMENT).encode() + b', "variables": {"data": ' + b'{"a":' * 100_000,
+    ],
+)
+async def test_a_body_that_is_no_request(value: Any) -> None:
+    async with home(Runtime(model=Lines())) as url:
+        answer = await post(url, raw(value))
+        assert answer.head.status in (200, 400)
+        assert answer.errors[0]["message"]
+        assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
+async def test_ten_megabytes_of_variables(document: str) -> None:
+    async with home(Runtime(model=Lines(says("ok"))), max_body_mb=10) as url:
+        big = data(properties_of_nobody="x" * 9_000_000)
+        answer = await ask(url, body(big, document), headers={"X-CopilotKit-Runtime-Client-GQL-Version": "1"})
+        assert answer.head.status == 200
+        assert len(answer.raw) < 10_000
+        assert "properties_of_nobody" in answer.errors[0]["message"]
+        over = raw(body(data(threadId="x" * 11_000_000), document))
+        async with Client(url) as client:
+            lines = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            await client.send(f"{lines}Content-Length: {len(over)}\r\n\r\n".encode())
+            large = read(await client.head(), await client.body())
+    assert large.head.status == 413
+    assert large.errors[0]["extensions"]["originalErrorType"] == "too_large"
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "",
+        "{",
+        "7",
+        '"x"',
+        '{"type": 7}',
+        '{"type":"object","properties":{"a":{"pattern":"("}}}',
+        '{"$ref":"http://127.0.0.1:1/x"}',
+        '{"$ref":"file:///etc/passwd"}',
+        '{"a":' * 5000 + "1" + "}" * 5000,
+        json.dumps({"type": "object", "properties": {f"p{n}": {} for n in range(50_000)}}),
+    ],
+)
+async def test_a_bad_schema_of_an_action(schema: str) -> None:
+    async with home(Runtime(model=Lines(says("ok")))) as url:
+        given = data(frontend={"actions": [action(schema=schema)]})
+        start = time.process_time()
+        answer = await ask(url, body(given))
+        assert time.process_time() - start < SECONDS
+    if schema:
+        [error] = answer.errors
+        assert error["extensions"]["code"] == "CONFIGURATION_ERROR"
+        assert "data.frontend.actions[0].jsonSchema" in error["message"]
+        assert len(error["message"]) <= 500
+    else:
+        assert answer.text == "ok"
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+@pytest.mark.parametrize("name", ["a b", "", "x" * 129, "a\n", "é"])
+async def test_a_bad_name_of_an_action(name: str) -> None:
+    async with home(Runtime(model=Lines())) as url:
+        for way in (DOCUMENT, GENERIC):
+            answer = await ask(url, body(data(frontend={"actions": [action(name)]}), way))
+            assert "name" in answer.errors[0]["message"]
+
+
+NASTY = [
+    "\r\n---\r\n",
+    "\r\n-----\r\n",
+    "---",
+    "\r\n\r\n{}",
+    "data: x\n\n",
+    "\u2028\u0085\x00",
+    '"\\',
+    "event: y\r\r",
+]
+
+
+@pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
+@pytest.mark.parametrize("accept", ["multipart/mixed", "text/event-stream"])
+@pytest.mark.parametrize("way", [DOCUMENT, GENERIC])
+async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
+    line: list[Fragment] = [*(Text(words) for words in NASTY), Finish("stop")]
+    async with home(Runtime(model=Lines(line))) as url:
+        answer = await ask(url, body(data(threadId="\r\n---\r\n"), way), accept)
+    assert answer.messages[0]["content"] == NASTY
+    assert answer.response["threadId"] == "\r\n---\r\n"
+
+
+@pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
+async def test_documents_are_kept_within_a_limit() -> None:
+    async with home(Runtime(model=Lines())) as url:
+        for number in range(document.KEPT + 20):
+            await ask(url, {"query": f"query Q{number} {{ hello }}"})
+    kept = document.prepare.cache_info()
+    assert kept.maxsize == document.KEPT
+    assert kept.currsize == document.KEPT

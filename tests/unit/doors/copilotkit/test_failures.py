@@ -1,0 +1,102 @@
+"""Ours in the clients' words: each code with the status, the place and the weight that it has in 1.10.6."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rightseat import Runtime, errors
+from rightseat.doors.copilotkit.failures import STATUS, coded, details, extensions
+from rightseat.errors import RightseatError
+from rightseat.runtime.runtime import failure_of
+from rightseat.types.events import Event, RunFailed
+from rightseat.types.turn import Turn
+from tests.kit.house import Lines, says
+from tests.unit.doors.copilotkit.client import ask, body, data, home
+
+# As the clients' own table has them: status, visibility, severity.
+CLIENTS = {
+    "NETWORK_ERROR": (503, "banner", "critical"),
+    "NOT_FOUND": (404, "banner", "critical"),
+    "AGENT_NOT_FOUND": (500, "banner", "critical"),
+    "API_NOT_FOUND": (404, "banner", "critical"),
+    "REMOTE_ENDPOINT_NOT_FOUND": (404, "banner", "critical"),
+    "AUTHENTICATION_ERROR": (401, "banner", "critical"),
+    "MISUSE": (400, "dev_only", "warning"),
+    "CONFIGURATION_ERROR": (400, "banner", "warning"),
+}
+# How the seed's five are called here.
+SEED: dict[type[RightseatError], str] = {
+    errors.RightseatError: "UNKNOWN",
+    errors.UpstreamRefused: "NETWORK_ERROR",
+    errors.NotFound: "API_NOT_FOUND",
+    errors.DiscoveryFailed: "REMOTE_ENDPOINT_NOT_FOUND",
+    errors.AgentNotFound: "AGENT_NOT_FOUND",
+    errors.Misused: "MISUSE",
+}
+
+
+def made(kind: type[RightseatError]) -> RightseatError:
+    return kind("Words.", allow="POST") if issubclass(kind, errors.MethodNotAllowed) else kind("Words.")
+
+
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
+@pytest.mark.parametrize("kind", errors.by_code().values(), ids=lambda kind: kind.code)
+def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
+    told = extensions(made(kind))
+    assert told["name"] == "CopilotError"
+    assert told["originalErrorType"] == kind.code
+    assert told["originalError"] == {"message": "Words."}
+    if told["code"] == "UNKNOWN":
+        assert (told["statusCode"], told["visibility"]) == (500, "toast")
+    else:
+        assert (told["statusCode"], told["visibility"], told["severity"]) == CLIENTS[told["code"]]
+
+
+@pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
+@pytest.mark.parametrize(("kind", "code"), SEED.items())
+def test_the_seeds_tree(kind: type[RightseatError], code: str) -> None:
+    assert coded(made(kind)) == code
+    assert code in STATUS
+
+
+def test_a_thing_that_is_named_and_not_there_is_no_wrong_path() -> None:
+    assert coded(errors.NotFound("No.", param="model")) == "NOT_FOUND"
+    assert coded(errors.NotFound("No.", param="agentName")) == "AGENT_NOT_FOUND"
+    assert coded(failure_of(errors.NotFound("No."))) == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [("caller", "CONFIGURATION_ERROR"), ("upstream", "NETWORK_ERROR"), ("ours", "UNKNOWN")]
+)
+def test_a_code_of_somebody_else(fault: errors.Fault, code: str) -> None:
+    told = details(RunFailed("their_code", "Words.", 500, fault))
+    original = told["originalError"]
+    assert (told["description"], original["code"], original["originalErrorType"]) == (
+        "Words.",
+        code,
+        "their_code",
+    )
+    assert original["extensions"]["troubleshootingUrl"] is None
+
+
+@pytest.mark.io
+async def test_an_error_links_to_its_page() -> None:
+    async with home(Runtime(model=Lines(says("x")))) as url:
+        answer = await ask(url, body(data(agentSession={"agentName": "zzz"})))
+    [error] = answer.errors
+    assert error["extensions"]["troubleshootingUrl"] == "http://127.0.0.1/docs/errors/agent_not_found"
+
+
+async def misused(turn: Turn) -> AsyncIterator[Event]:
+    raise errors.Misused("There is no model here, only agents. Name one.")
+    yield
+
+
+@pytest.mark.demand("models.door_writes_error_client")
+@pytest.mark.io
+async def test_misuse_is_as_recorded() -> None:
+    async with home(Runtime(agents={"default": misused})) as url:
+        answer = await ask(url, body(data()))
+    original = answer.response["status"]["details"]["originalError"]
+    assert (original["code"], original["statusCode"]) == ("MISUSE", 400)
+    assert (original["visibility"], original["severity"]) == ("dev_only", "warning")

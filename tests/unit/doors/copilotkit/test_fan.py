@@ -1,0 +1,232 @@
+"""One stream of events becomes nested lists: for every interleaving the hand-written frames and graphql-core
+end with the same data, which is what was told."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.doors.copilotkit import routes, story
+from rightseat.http.endpoint import Request
+from rightseat.http.reply import Head as ReplyHead
+from rightseat.types.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Custom,
+    Event,
+    Interrupt,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StateDelta,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.types.streams import closing
+from rightseat.types.turn import Owner, Turn
+from tests.kit.rounds import rounds
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, body, data, merged, parts
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+NASTY = st.sampled_from(
+    ["\r\n---\r\n", "\r\n\r\n", "---", '"', "\\", "\u2028", "\x00", "data: x\n\n", "é", "🙂"]
+)
+CHUNKS = st.lists(WORDS | NASTY, max_size=5)
+
+
+class Tell:
+    """A host whose only responder tells given events."""
+
+    responders: Mapping[str, Any] = {"default": None}
+    assistants: Mapping[str, Any] = {}
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+
+    def resolve(self, name: str | None) -> str | None:
+        return None
+
+    def picked(self, name: str | None) -> str | None:
+        return None
+
+    def offered(self, name: str | None) -> tuple[str, ...]:
+        return ()
+
+    async def run(self, turn: Turn) -> AsyncIterator[Event]:
+        for event in self.events:
+            yield event
+
+
+async def told(events: list[Event], document: str) -> Any:
+    value = json.dumps(body(data(), document)).encode()
+    asked = Request(
+        method="POST", path="/copilotkit", params={}, query={}, headers={}, body=value, owner=Owner(), id="x"
+    )
+    host: Any = Tell(events)
+    raw = b""
+    async with closing(routes.post(asked, host)) as reply:
+        async for part in reply:
+            raw += (part.whole or b"") if isinstance(part, ReplyHead) else part
+    return json.loads(raw)["data"] if document == WHOLE else merged(parts(raw))
+
+
+@st.composite
+def tracks(draw: st.DrawFn) -> list[list[Event]]:
+    """What may go on at the same time, each in its own order."""
+    made: list[list[Event]] = []
+    for number in range(draw(st.integers(0, 4))):
+        id = f"m{number}"
+        kind = draw(
+            st.sampled_from(["text", "server", "client", "cut", "thought", "state", "step", "ask", "old"])
+        )
+        chunks = draw(CHUNKS)
+        start = CallStart(id, f"tool{number}", "p", client=kind == "client")
+        args: list[Event] = [start, *(CallArgs(id, chunk) for chunk in chunks)]
+        kinds: dict[str, list[Event]] = {
+            "text": [TextStart(id), *(TextDelta(id, chunk) for chunk in chunks), TextEnd(id)],
+            "server": [*args, CallEnd(id), CallResult(id, "".join(chunks), bool(number % 2))],
+            "client": [*args, CallEnd(id)],
+            "cut": args,
+            "thought": [ReasoningStart(id), ReasoningDelta(id, "hm"), ReasoningEnd(id), Custom("x", 1)],
+            "state": [StateSnapshot({"a": chunks}), StateDelta([{"op": "add", "path": "/b", "value": 1}])],
+            "step": [StepStart(id), StepEnd(id)],
+            "ask": [Interrupt(id, "ask", "Which?", {"type": "string"})],
+            "old": [CallResult(id, "earlier")],
+        }
+        made.append(kinds[kind])
+    return made
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Event]:
+    left = [list(track) for track in draw(tracks()) if track]
+    events: list[Event] = [RunStarted("t1", "r1")]
+    fails = draw(st.booleans())
+    while left and not (fails and draw(st.integers(0, 9)) == 0):
+        track = left[draw(st.integers(0, len(left) - 1))]
+        events.append(track.pop(0))
+        left = [track for track in left if track]
+    if not fails:
+        return [*events, RunFinished("stop")]
+    # As the runtime does it: what is open is ended, then the failure.
+    open_ = [e.id for e in events if isinstance(e, TextStart)]
+    over = {e.id for e in events if isinstance(e, TextEnd)}
+    return [
+        *events,
+        *(TextEnd(id) for id in open_ if id not in over),
+        RunFailed("upstream_error", "Gone.", 502),
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Without what differs each time."""
+    match value:
+        case dict():
+            fixed = {k: plain(v) for k, v in value.items() if k != "createdAt"}
+            return {**fixed, "id": "ck"} if str(fixed.get("id", "")).startswith("ck-") else fixed
+        case list():
+            return [plain(item) for item in value]
+        case _:
+            return value
+
+
+@pytest.mark.demand("copilotkit.valid_document_works_through", "copilotkit.property_test_fan_event")
+@settings(max_examples=rounds(120))
+@given(runs())
+async def test_every_interleaving_ends_with_the_same_data(events: list[Event]) -> None:
+    by_hand = plain(await told(events, DOCUMENT))
+    assert plain(await told(events, GENERIC)) == by_hand
+    assert plain(await told(events, WHOLE)) == by_hand
+    response = by_hand["generateCopilotResponse"]
+    for event in events:
+        if isinstance(event, TextStart):
+            [message] = [m for m in response["messages"] if m["id"] == event.id]
+            words = [e.text for e in events if isinstance(e, TextDelta) and e.id == event.id]
+            assert "".join(message["content"]) == "".join(words)
+        if isinstance(event, CallStart):
+            [message] = [m for m in response["messages"] if m["id"] == event.id]
+            chunks = [e.json for e in events if isinstance(e, CallArgs) and e.id == event.id]
+            assert "".join(message["arguments"]) == "".join(chunks)
+            ended = CallEnd(event.id) in events
+            assert message["status"]["code"] == ("Success" if ended else "Pending")
+    failed = isinstance(events[-1], RunFailed)
+    cut = any(isinstance(e, CallStart) and CallEnd(e.id) not in events for e in events)
+    assert response["status"]["code"] == ("Failed" if failed or cut else "Success")
+    calls = [m["id"] for m in response["messages"] if m["__typename"].startswith("ActionExecution")]
+    assert calls == [e.id for e in events if isinstance(e, CallStart)]
+    asked = [e.id for e in events if isinstance(e, Interrupt) and not failed]
+    assert [json.loads(m["value"])["id"] for m in response["metaEvents"]] == asked
+
+
+@pytest.mark.demand("copilotkit.graphql_door_results_encoded")
+async def test_a_call_stands_directly_before_its_result() -> None:
+    """As recorded, whatever comes first: a client that aborts drops calls without a result beside them."""
+    events: list[Event] = [
+        RunStarted("t1", "r1"),
+        *(CallStart(id, id, "p", client=id == "c") for id in "abc"),
+        *(CallEnd(id) for id in "abc"),
+        CallResult("b", "2"),
+        CallResult("a", "1"),
+        RunFinished("calls", pending=("c",)),
+    ]
+    for document in (DOCUMENT, GENERIC):
+        messages = (await told(events, document))["generateCopilotResponse"]["messages"]
+        assert [m["id"] for m in messages] == ["a", "result-a", "b", "result-b", "c"]
+
+
+@pytest.mark.demand("copilotkit.message_ids_parent_ids")
+async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> None:
+    events: list[Event] = [
+        RunStarted("t1", "r1"),
+        TextStart("a"),
+        TextDelta("a", "whole"),
+        TextEnd("a"),
+        TextStart("b"),
+        TextDelta("b", "par"),
+        TextEnd("b"),
+        RunFailed("incomplete", "It stopped.", 502, "upstream"),
+    ]
+    messages = (await told(events, DOCUMENT))["generateCopilotResponse"]["messages"]
+    assert [m["status"]["code"] for m in messages] == ["Success", "Failed"]
+    assert messages[1]["status"]["reason"] == "Error streaming message content"
+
+
+@pytest.mark.demand("copilotkit.property_test_fan_event")
+async def test_nothing_grows_with_the_answer() -> None:
+    """The frames hold the open messages and what was told since the last frame, no more."""
+    from rightseat.doors.copilotkit.document import prepare
+    from rightseat.doors.copilotkit.frames import Frames
+    from rightseat.doors.copilotkit.read import Asked
+
+    plan = prepare(DOCUMENT, None, False, DocumentLimits()).plan
+    assert plan is not None
+    asked = Asked(Turn(messages=(), thread="t1"), None, "default", session=False)
+    frames = Frames(plan, asked)
+    telling = story.Story(asked, frames)
+    for number in range(200):
+        id, call = f"m{number}", f"c{number}"
+        said: list[Event] = [TextStart(id), *[TextDelta(id, "x")] * 50, TextEnd(id)]
+        called: list[Event] = [
+            CallStart(call, "t", id),
+            CallArgs(call, "{}"),
+            CallEnd(call),
+            CallResult(call, "1"),
+        ]
+        for event in (*said, *called):
+            telling.write(event)
+            frames.take()
+    held = (frames.entries, frames.kinds, frames.chunks, telling.texts, telling.calls, telling.waiting)
+    assert all(len(part) == 0 for part in held)

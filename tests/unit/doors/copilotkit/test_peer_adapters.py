@@ -1,0 +1,168 @@
+"""What the TypeScript runtime's service adapters and remote endpoints do wrong, seen from the page: it is
+right here, with the models and agents in their place. test_peer_bugs.py has what is wrong in the runtime."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+
+from rightseat import Runtime, tool
+from rightseat.agents.copilotkit import copilotkit
+from rightseat.mcp import link as linking
+from rightseat.mcp.server import Server
+from rightseat.middleware.hooks import Answered, Asked, Hooks
+from rightseat.models.anthropic import Anthropic
+from rightseat.stores.memory import Memory
+from tests.kit.house import Lines, says
+from tests.kit.vendors import anthropic as wire
+from tests.kit.waiting import until
+from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
+from tests.unit.doors.copilotkit.test_recall import QUERY
+from tests.unit.mcp.calling import PROGRAM, offered, started
+from tests.unit.models.anthropic.asking import connected
+from tests.unit.models.langchain.asking import model as langchain
+
+pytestmark = pytest.mark.io
+
+both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+@both_ways
+@pytest.mark.parametrize("given", ["plain words", ""])
+async def test_a_plain_string_of_langchain(given: str, document: str) -> None:
+    """There only a message or a stream is an answer: a string is taken for a call that is not there."""
+    thing: RunnableLambda[Any, str] = RunnableLambda(lambda messages: given)
+    async with home(Runtime(model=langchain(thing))) as url:
+        answer = await ask(url, body(data(), document))
+    assert (answer.text, answer.response["status"]["code"]) == (given, "Success")
+
+
+async def said_to(anthropic: Anthropic, *messages: dict[str, Any]) -> Answer:
+    async with home(Runtime(model=anthropic)) as url:
+        return await ask(url, body(data(*messages)))
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_the_first_message_is_not_the_instructions() -> None:
+    """There it is, whoever said it: without instructions the page's question is lost."""
+    async with connected() as (upstream, made):
+        await said_to(made, text("hi"))
+        sent = upstream.requests[0].json
+    assert "system" not in sent
+    assert sent["messages"][0]["role"] == "user"
+    assert sent["messages"][0]["content"][0]["text"] == "hi"
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_later_instructions_are_nothing_the_assistant_said() -> None:
+    """There they are put into its mouth, with a line before them in capital letters."""
+    talk = [
+        text("hi"),
+        text("Hello.", "assistant", "a1"),
+        text("In French.", "system", "s2"),
+        text("bye", id="u2"),
+    ]
+    async with connected("claude-sonnet-4-6") as (upstream, made):
+        await said_to(made, *talk)
+        sent = upstream.requests[0].json
+    assert "In French." in str(sent["system"])
+    spoken = [(one["role"], part["text"]) for one in sent["messages"] for part in one["content"]]
+    assert spoken == [("user", "hi"), ("assistant", "Hello."), ("user", "bye")]
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_words_that_look_like_thoughts_are_words() -> None:
+    """There what stands between these tags is taken out of the answer, also where it was asked for."""
+    words = "Write <thinking>so</thinking> around it."
+    async with connected() as (upstream, made):
+        upstream.reply = wire.answer(wire.text(0, *words))
+        answer = await said_to(made, text("how is it marked?"))
+    assert answer.text == words
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_an_answer_without_words_is_not_made_up() -> None:
+    """There, after a tool's result, a sentence that no model said stands in its place."""
+
+    @tool
+    def give() -> str:
+        return "given"
+
+    async with connected() as (upstream, made):
+        turns = iter([wire.answer(wire.tool_use(0, "give", "{}"), reason="tool_use"), wire.answer()])
+
+        async def reply(*asked: Any) -> None:
+            await next(turns)(*asked)
+
+        upstream.reply = reply
+        async with home(Runtime(model=made, tools=[give])) as url:
+            answer = await ask(url, body(data()))
+    assert [message["result"] for message in answer.messages if "result" in message] == ["given"]
+    assert (answer.text, answer.response["status"]["code"]) == ("", "Success")
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_a_long_conversation_is_sent_whole() -> None:
+    """There its beginning is left out without a word, by a guess of three letters to a token."""
+    model = Lines(says("ok"))
+    talk = [text("x" * 40_000, "user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(21)]
+    async with home(Runtime(model=model)) as url:
+        assert (await ask(url, body(data(*talk)))).text == "ok"
+    assert [len(one.text) for one in model.asked[0].messages] == [40_000] * 21
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_hooks_need_no_key_of_a_cloud() -> None:
+    """There they are called only for who sends one."""
+    before: list[Asked] = []
+    after: list[Answered] = []
+    hooks = Hooks(on_before_request=before.append, on_after_request=after.append)
+    async with home(Runtime(model=Lines(says("ok")), hooks=hooks)) as url:
+        await ask(url, body(data()))
+        await until(lambda: after)
+    assert (len(before), len(after)) == (1, 1)
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+@pytest.mark.long
+@pytest.mark.io
+async def test_an_mcp_server_that_was_down_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There one that failed has no tools for as long as the runtime lives."""
+    monkeypatch.setattr(linking, "FIRST", 0.01)
+    program = tmp_path / "program"
+    async with started(Server(name="things", command=str(program))) as servers:
+        assert servers.down.keys() == {"things"}
+        assert await offered(servers) == {}
+        draft = tmp_path / "draft"
+        draft.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}"\n')
+        draft.chmod(0o755)
+        draft.rename(program)
+        await until(lambda: not servers.down)
+        assert "things__add" in await offered(servers)
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_a_remote_endpoint_is_not_asked_what_it_has_with_every_request() -> None:
+    """There it is, and twice to load a state. Of its paths the short ones are not used: by one of them who
+    asks for a state runs the agent."""
+    async with RemoteEndpoint() as remote:
+        runtime = Runtime(remote=[copilotkit("ck", {"url": remote.url})], store=Memory())
+        await runtime.start()
+        async with home(runtime) as url:
+            for number in range(3):
+                session = {"agentName": "desk", "threadId": f"t{number}"}
+                given = data(text("say hello"), agentSession=session, threadId=session["threadId"])
+                assert "You said say hello." in (await ask(url, body(given))).text
+                asked = {"data": session}
+                loaded = await ask(url, {"query": QUERY, "variables": asked})
+                assert loaded.data["loadAgentState"]["threadExists"]
+            await ask(url, {"query": "{ availableAgents { agents { name } } }"})
+        paths = [request.target.removeprefix("/copilotkit") for request in remote.upstream.requests]
+    assert paths.count("/info") == 1
+    assert set(paths) == {"/info", "/agents/execute", "/agents/state"}

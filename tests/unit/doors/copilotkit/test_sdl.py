@@ -1,0 +1,123 @@
+"""The schema is the one that the clients were compiled against, and their documents take the short way."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from graphql import build_schema, parse, print_ast, validate
+from graphql.language import DefinitionNode
+
+from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.doors.copilotkit.document import prepare
+from rightseat.doors.copilotkit.schema import schema
+from rightseat.doors.copilotkit.sdl import SDL
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
+
+# What the peer's runtime printed of itself; only where the work began has it.
+RECORDED = Path(__file__).resolve().parents[5] / "shared" / "wire" / "copilotkit"
+DESCRIPTION = re.compile(r'"""[^"]*"""')
+OLDER = """mutation generateCopilotResponse($data: GenerateCopilotResponseInput!) {
+  generateCopilotResponse(data: $data) {
+    threadId
+    ... @defer { status { ... on BaseResponseStatus { code } ... on FailedResponseStatus { reason } } }
+    messages @stream {
+      __typename
+      ... on BaseMessageOutput { id createdAt }
+      ... on BaseMessageOutput @defer { status { ... on SuccessMessageStatus { code } } }
+      ... on TextMessageOutput { content @stream }
+      ... on ActionExecutionMessageOutput { name scope arguments @stream }
+      ... on ResultMessageOutput { result actionExecutionId actionName }
+    }
+  }
+}"""
+
+
+def definitions(text: str) -> set[str]:
+    """Each definition in one form, whatever its order and its description."""
+
+    def bare(node: DefinitionNode) -> str:
+        printed = print_ast(node)
+        head, _, inside = printed.partition("{")
+        lines = [line.strip().rstrip(",") for line in inside.split("\n") if line.strip() not in ("", "}")]
+        return head.strip() + "{" + ";".join(sorted(sorted_arguments(line) for line in lines)) + "}"
+
+    return {bare(node) for node in parse(DESCRIPTION.sub("", text)).definitions}
+
+
+def sorted_arguments(line: str) -> str:
+    head, bracket, rest = line.partition("(")
+    inside, close, tail = rest.partition(")")
+    return head + bracket + ", ".join(sorted(inside.split(", "))) + close + tail
+
+
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
+@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
+def test_every_definition_is_as_recorded() -> None:
+    recorded = (RECORDED / "schema.graphql").read_text("utf-8")
+    assert definitions(SDL) == definitions(recorded)
+
+
+@pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
+def test_the_schema_is_sound() -> None:
+    build_schema(SDL)
+    for document in (DOCUMENT, GENERIC, WHOLE, OLDER):
+        assert validate(schema(), parse(document)) == []
+    assert {d.name for d in schema().directives} >= {"defer", "stream", "skip", "include"}
+
+
+@pytest.mark.demand("copilotkit.valid_document_works_through")
+@pytest.mark.parametrize("document", [DOCUMENT, OLDER])
+def test_documents_of_the_clients_have_a_plan(document: str) -> None:
+    prepared = prepare(document, "generateCopilotResponse", False, DocumentLimits())
+    assert prepared.streaming.always
+    assert prepared.plan is not None
+    assert prepared.plan.data == "data"
+    assert prepared.plan.messages["TextMessageOutput"].fields[:3] == ("__typename", "id", "createdAt")
+    assert prepare(document, "generateCopilotResponse", False, DocumentLimits()) is prepared
+
+
+@pytest.mark.demand("copilotkit.valid_document_works_through")
+@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
+def test_the_recorded_document_has_the_same_plan() -> None:
+    for name in ("text", "agent/agent_lg"):
+        lines = (RECORDED / f"{name}.txt").read_text("utf-8").splitlines()
+        [posted] = [json.loads(line) for line in lines if line.startswith('{"operationName"')]
+        assert (
+            prepare(posted["query"], posted["operationName"], False, DocumentLimits()).plan
+            == prepare(DOCUMENT, None, False, DocumentLimits()).plan
+        )
+
+
+@pytest.mark.demand("copilotkit.valid_document_works_through")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("threadId\n", "id: threadId\n"),
+        ("content @stream role", "content role"),
+        ("content @stream role", "content @stream(initialCount: 1) role"),
+        ("... on BaseMessageOutput @defer {", "... on BaseMessageOutput {"),
+        ("... on CopilotResponse @defer {", '... on CopilotResponse @defer(label: "x") {'),
+        ("... on BaseMessageOutput { id", "... on BaseMessageOutput @include(if: true) { id"),
+        ("messages @stream {", "messages {"),
+        ("runId\n", "runId @skip(if: false)\n"),
+    ],
+)
+def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
+    assert old in DOCUMENT
+    prepared = prepare(DOCUMENT.replace(old, new, 1), None, False, DocumentLimits())
+    assert prepared.plan is None
+
+
+def test_plans_are_for_streams_only() -> None:
+    assert prepare(WHOLE, None, False, DocumentLimits()).plan is None
+    assert not prepare(WHOLE, None, False, DocumentLimits()).streaming.always
+
+
+@pytest.mark.io
+def test_graphql_core_is_not_loaded_before_it_is_needed() -> None:
+    """It is large: who serves no such client has it neither in memory nor in the start."""
+    code = "import sys, rightseat.doors.copilotkit; sys.exit('graphql' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,49 @@
+"""A server with everything that the MCP door shows: a plugin with operations and a flow, an assistant."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rightseat.config.settings import Config, ModelSettings, PluginSettings
+from rightseat.http.auth import Authenticator
+from rightseat.wiring import runtime
+from tests.kit.house import House, house
+from tests.unit.plugins.runtime.written import Api, answering, written
+
+QUESTION = "Which hosts are there?"
+FLOW = """name: report
+description: Reports on a host.
+steps:
+  - {name: start, call_type: ask, params: {question: "Which host?"}, next: end}
+  - {name: end, call_type: none}
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    home: House
+    api: Api
+
+    @property
+    def url(self) -> str:
+        return f"{self.home.url}/mcp"
+
+
+@asynccontextmanager
+async def placed(
+    folder: Path,
+    *,
+    confirm: Literal["never", "all"] = "never",
+    paths: dict[str, str] | None = None,
+    authenticate: Authenticator | None = None,
+) -> AsyncIterator[Place]:
+    async with answering() as api:
+        plugin = written(folder / "net", api.url, paths, predefined_question=QUESTION)
+        (plugin / "flows").mkdir(exist_ok=True)
+        (plugin / "flows" / "report.yaml").write_text(FLOW, "utf-8")
+        settings = PluginSettings(path=str(plugin), allow=("127.0.0.1",), confirm=confirm)
+        config = Config(models={"default": ModelSettings(spec="scripted:demo")}, plugins=(settings,))
+        async with house(runtime(config), authenticate=authenticate) as home:
+            yield Place(home, api)

@@ -1,0 +1,360 @@
+"""The loop itself: rounds, order, errors that the model sees, history, roles."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Assistant, Message, Pause, Runtime, said, tool
+from rightseat.types import chunks as fragments
+from rightseat.types.chunks import Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.events import (
+    CallArgs,
+    CallEnd,
+    CallStart,
+    Custom,
+    Event,
+    ReasoningDelta,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepEnd,
+    StepStart,
+    TextEnd,
+    TextStart,
+    Usage,
+)
+from rightseat.types.messages import Call
+from rightseat.types.model import Prompt, ToolChoice, ToolSpec
+from rightseat.types.streams import closing
+from rightseat.types.turn import Context, Turn
+from tests.kit.house import Lines, calls, says
+from tests.unit.engine.asking import codes, results, run
+
+
+@pytest.mark.demand("engine.several_server_calls_turn")
+async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> None:
+    order: list[str] = []
+    met, over = asyncio.Barrier(2), asyncio.Event()
+
+    @tool
+    async def wait(name: str) -> str:
+        await met.wait()  # a barrier of two: one after the other would never pass it
+        if name == "first":
+            await over.wait()
+        order.append(name)
+        over.set()
+        return name
+
+    model = Lines(calls(("wait", '{"name":"first"}'), ("wait", '{"name":"second"}')), says("ok"))
+    events = await run(Runtime(model=model, tools=[wait]))
+    assert order == ["second", "first"]
+    assert results(events) == ["first", "second"]
+
+
+@pytest.mark.demand("engine.string_result_everything_else")
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        (42, "42"),
+        (True, "true"),
+        (None, ""),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        ([], "[]"),
+        (1.5, "1.5"),
+    ],
+)
+async def test_what_a_tool_gives_back(value: Any, text: str) -> None:
+    @tool
+    def give() -> Any:
+        return value
+
+    events = await run(Runtime(model=Lines(calls(("give", "{}")), says("ok")), tools=[give]))
+    assert results(events) == [text]
+
+
+@pytest.mark.demand("engine.bad_json_schema_violation")
+async def test_every_bad_call_is_a_result_and_the_run_goes_on() -> None:
+    @tool
+    def boom() -> None:
+        raise ValueError("kaboom")
+
+    @tool(timeout=0.01)
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    @tool
+    def add(a: int) -> int:
+        return a
+
+    bad = calls(
+        ("add", "{"), ("add", '{"a":"x"}'), ("nope", "{}"), ("boom", "{}"), ("slow", "{}"), ("add", "[1]")
+    )
+    model = Lines(bad, says("sorry"))
+    events = await run(Runtime(model=model, tools=[boom, slow, add]))
+    assert codes(events) == [
+        "invalid_json",
+        "invalid_arguments",
+        "unknown_tool",
+        "tool_failed",
+        "timeout",
+        "invalid_arguments",
+    ]
+    assert "kaboom" in results(events)[3]
+    assert [m.text for m in model.asked[1].messages if m.role == "tool"] == results(events)
+    assert isinstance(events[-1], RunFinished)
+    for message in model.asked[1].messages:
+        for call in message.calls:
+            assert isinstance(json.loads(call.arguments), dict)
+
+
+async def test_no_arguments_at_all_are_an_empty_object() -> None:
+    @tool
+    def ping() -> str:
+        return "pong"
+
+    events = await run(Runtime(model=Lines(calls(("ping", ""), ("ping", "null")), says("ok")), tools=[ping]))
+    assert results(events) == ["pong", "pong"]
+
+
+@pytest.mark.demand("engine.limit_rounds_ends_clear")
+async def test_rounds_are_limited_and_the_end_says_so() -> None:
+    @tool
+    def again() -> str:
+        return "more"
+
+    model = Lines(*[calls(("again", "{}")) for _ in range(5)])
+    assistant = Assistant("default", model, tools=(again,), rounds=3)
+    events = await run(Runtime(assistants=[assistant]))
+    assert len(model.asked) == 3
+    last = events[-1]
+    assert isinstance(last, RunFailed)
+    assert last.code == "too_many_rounds"
+    assert "3 rounds" in last.message
+
+
+async def test_a_forced_choice_binds_only_the_first_round() -> None:
+    @tool
+    def ping() -> str:
+        return "pong"
+
+    model = Lines(calls(("ping", "{}")), says("ok"))
+    await run(Runtime(model=model, tools=[ping]), tool_choice=ToolChoice("required"))
+    assert [prompt.tool_choice.mode for prompt in model.asked] == ["required", "auto"]
+
+
+async def test_with_choice_none_no_tool_is_offered() -> None:
+    model = Lines(says("ok"))
+    await run(Runtime(model=model), tools=(ToolSpec("x", "", {}),), tool_choice=ToolChoice("none"))
+    assert model.asked[0].tools == ()
+
+
+async def test_a_clients_tool_never_shadows_the_servers() -> None:
+    @tool
+    def secret() -> str:
+        return "server"
+
+    model = Lines(calls(("secret", "{}")), says("ok"))
+    spec = ToolSpec("secret", "mine", {"type": "object"})
+    events = await run(Runtime(model=model, tools=[secret]), tools=(spec,))
+    assert results(events) == ["server"]
+
+
+async def test_usage_is_of_the_whole_run() -> None:
+    @tool
+    def ping() -> str:
+        return "pong"
+
+    first: list[Fragment] = [*calls(("ping", "{}"))[:-1], Used(Usage(5, 2)), Finish("calls")]
+    second: list[Fragment] = [Text("ok"), Used(Usage(9, 1)), Finish("stop")]
+    events = await run(Runtime(model=Lines(first, second), tools=[ping]))
+    assert events[-1] == RunFinished("stop", Usage(14, 3))
+
+
+@pytest.mark.demand("engine.assemble_py_opens_closes")
+async def test_events_open_and_close() -> None:
+    line: list[Fragment] = [Reasoning("hm"), Text("a"), Text("b"), Refusal("no"), Finish("stop")]
+    events = await run(Runtime(model=Lines(line)))
+    names = [type(event).__name__ for event in events]
+    assert names == [
+        "RunStarted",
+        *("ReasoningStart", "ReasoningDelta", "ReasoningEnd"),
+        *("TextStart", "TextDelta", "TextDelta", "TextEnd"),
+        *("TextStart", "TextDelta", "TextEnd"),
+        "RunFinished",
+    ]
+    starts = [event for event in events if isinstance(event, TextStart)]
+    assert [start.refusal for start in starts] == [False, True]
+    assert starts[0].id != starts[1].id
+
+
+async def test_an_enforced_call_streams_its_arguments() -> None:
+    pieces = [fragments.CallArgs(0, '{"t":'), fragments.CallArgs(0, "1}")]
+    line: list[Fragment] = [fragments.CallName(0, "show", True), *pieces, Finish("calls")]
+    events = await run(Runtime(model=Lines(line)), tools=(ToolSpec("show", "", {"type": "object"}),))
+    kinds = [type(event) for event in events if isinstance(event, CallStart | CallArgs | CallEnd)]
+    assert kinds == [CallStart, CallArgs, CallArgs, CallEnd]
+
+
+@pytest.mark.demand("engine.assemble_py_opens_closes")
+async def test_a_failure_closes_what_is_open() -> None:
+    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Reasoning("hm")
+        yield Text("half")
+        raise RuntimeError("not one of ours")
+
+    events = await run(Runtime(model=Lines(fails)))
+    assert isinstance(events[-2], TextEnd)
+    failed = events[-1]
+    assert isinstance(failed, RunFailed)
+    assert failed.code == "internal"
+    assert "not one of ours" not in failed.message
+
+
+async def test_leaving_closes_the_model() -> None:
+    closed: list[bool] = []
+
+    async def speaks(prompt: Prompt) -> AsyncIterator[Fragment]:
+        try:
+            yield Text("a")
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    async with closing(Runtime(model=Lines(speaks)).run(Turn(messages=(said("user", "hi"),)))) as events:
+        assert isinstance(await anext(events), RunStarted)
+        assert isinstance(await anext(events), TextStart)
+        assert closed == []
+    assert closed == [True]
+
+
+@pytest.mark.demand("engine.all_five_roles_door")
+async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() -> None:
+    model = Lines(says("ok"))
+    call = Message("assistant", calls=(Call("c1", "f", "{}"),))
+    messages = (
+        said("system", "s"),
+        said("developer", "d"),
+        said("user", "u"),
+        call,
+        said("tool", "r", call_id="c1"),
+    )
+    runtime = Runtime(model=model, system="own")
+    await run(runtime, messages=(*messages, said("user", "v")), context=(Context("page", "cart"),))
+    told = [(message.role, message.text) for message in model.asked[0].messages]
+    assert told[:2] == [("system", "own"), ("system", "Context from the application:\n- page: cart")]
+    assert told[2:] == [
+        ("system", "s"),
+        ("developer", "d"),
+        ("user", "u"),
+        ("assistant", ""),
+        ("tool", "r"),
+        ("user", "v"),
+    ]
+
+
+@pytest.mark.demand("engine.history_context_limit_cut")
+async def test_a_long_history_is_cut_and_that_is_said() -> None:
+    model = Lines(says("ok"))
+    old = [said("user", "old " * 200), said("assistant", "answer " * 200)] * 5
+    assistant = Assistant("default", model, system="keep me", context=300)
+    events = await run(Runtime(assistants=[assistant]), messages=(*old, said("user", "new")))
+    assert [message.text for message in model.asked[0].messages] == ["keep me", "new"]
+    [cut] = [event for event in events if isinstance(event, Custom)]
+    assert cut == Custom("history_cut", {"dropped": 10, "context": 300})
+
+
+@pytest.mark.demand("engine.history_context_limit_cut")
+async def test_what_cannot_fit_is_refused_with_numbers() -> None:
+    assistant = Assistant("default", Lines(), context=100)
+    events = await run(Runtime(assistants=[assistant]), messages=(said("user", "x" * 4000),))
+    assert isinstance(events[-1], RunFailed)
+    assert events[-1].code == "context_too_long"
+    assert "75 tokens" in events[-1].message  # a quarter is left for the answer
+    assert "1004" in events[-1].message
+
+
+async def test_steps_of_a_tool_go_through() -> None:
+    @tool
+    async def work() -> AsyncIterator[Event]:
+        yield StepStart("one")
+        yield StepEnd("one")
+
+    events = await run(Runtime(model=Lines(calls(("work", "{}")), says("ok")), tools=[work]))
+    assert [type(event) for event in events if isinstance(event, StepStart | StepEnd)] == [StepStart, StepEnd]
+    assert results(events) == [""]
+
+
+async def test_an_unknown_assistant_names_those_that_exist() -> None:
+    events = await run(Runtime(model=Lines()), assistant="nobody")
+    failed = events[-1]
+    assert isinstance(failed, RunFailed)
+    assert failed.status == 404
+    assert "default" in failed.message
+    assert isinstance(events[0], RunStarted)
+
+
+async def test_a_runs_deadline_ends_it_with_an_event() -> None:
+    from rightseat.runtime.runtime import Limits
+
+    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Reasoning("hm")
+        await asyncio.Event().wait()
+
+    events = await run(Runtime(model=Lines(waits), limits=Limits(run_seconds=0.5)))
+    assert any(isinstance(event, ReasoningDelta) for event in events)
+    failed = events[-1]
+    assert isinstance(failed, RunFailed)
+    assert failed.code == "deadline"
+
+
+async def test_draining_lets_runs_finish_then_fails_the_rest() -> None:
+    begun = asyncio.Event()
+
+    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Text("x")
+        begun.set()
+        await asyncio.Event().wait()
+
+    runtime = Runtime(model=Lines(waits))
+    running = asyncio.create_task(run(runtime))
+    await begun.wait()
+    await runtime.drain(0.01)
+    failed = (await running)[-1]
+    assert isinstance(failed, RunFailed)
+    assert (failed.code, failed.retry_after) == ("restarting", 2)
+    late = await run(runtime)
+    assert isinstance(late[-1], RunFailed)
+    assert late[-1].status == 503
+
+
+def test_a_sync_tool_runs_in_a_thread_of_its_own() -> None:
+    @tool
+    def where() -> str:
+        time.sleep(0)
+        return threading.current_thread().name
+
+    events = asyncio.run(run(Runtime(model=Lines(calls(("where", "{}")), says("ok")), tools=[where])))
+    assert results(events) == ["rightseat-tool"]
+
+
+async def test_a_tool_that_cancels_itself_fails_and_the_run_goes_on() -> None:
+    @tool
+    async def slip() -> None:
+        task = asyncio.create_task(asyncio.sleep(5))
+        task.cancel()
+        await task
+
+    @tool
+    async def nothing() -> AsyncIterator[Pause]:
+        yield Pause(())
+
+    model = Lines(calls(("slip", "{}"), ("nothing", "{}")), says("ok"))
+    events = await run(Runtime(model=model, tools=[slip, nothing]))
+    assert codes(events) == ["tool_failed", "tool_failed"]
+    assert isinstance(events[-1], RunFinished)

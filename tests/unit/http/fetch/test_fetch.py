@@ -1,0 +1,332 @@
+"""Fetching over real sockets; a sink stands where nothing may arrive."""
+
+import asyncio
+import ipaddress
+import ssl
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from rightseat.errors import (
+    AddressRefused,
+    CallerError,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
+from rightseat.http.fetch import Outbound, Rules
+from rightseat.http.fetch.exchange import Line
+from rightseat.http.fetch.target import Target, target
+from tests.kit.patience import STUCK
+from tests.kit.sinks import Sink
+from tests.unit.http.fetch.served import Served, answer, redirect
+
+pytestmark = pytest.mark.io
+
+# 127.0.0.2 plays the public internet, 127.0.0.1 what must not be reached.
+OUTSIDE = "127.0.0.2"
+RULES = Rules(allow=[f"{OUTSIDE}/32"])
+DAY = timedelta(days=1)
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+def names(*answers: list[str]) -> tuple[Resolve, list[str]]:
+    """A resolver that gives these answers in turn, the last one for ever, and the names it was asked for."""
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return answers[min(len(asked), len(answers)) - 1]
+
+    return resolve, asked
+
+
+async def test_an_answer_comes_with_its_type_and_name() -> None:
+    made = answer(
+        b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"'
+    )
+    async with Served(OUTSIDE, {"/x?q=%2B": made}) as served, Outbound(RULES) as outbound:
+        found = await outbound.fetch(f"{served.url}/x?q=%2B", headers={"X-Api-Key": "k"})
+        assert (found.status, found.data, found.content_type) == (200, b"a,b", "text/csv; charset=utf-8")
+        assert found.name == "t.csv"
+        other = await outbound.fetch(f"{served.url}/folder/my%20file.pdf?x=/y")
+        assert other.name == "my file.pdf"
+    head = served.requests[0].lower()
+    assert "x-api-key: k" in head
+    assert "user-agent: rightseat\r\n" in head
+    assert "cookie" not in head
+
+
+async def test_a_status_is_the_callers_to_judge() -> None:
+    async with (
+        Served(OUTSIDE, {"/": answer(b"no", status="404 Not Found")}) as served,
+        Outbound(RULES) as outbound,
+    ):
+        found = await outbound.fetch(served.url)
+        assert (found.status, found.data) == (404, b"no")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "localhost.",
+        "LOCALHOST",
+        "ｌｏｃａｌｈｏｓｔ",
+        "2130706433",
+        "0x7f000001",
+        "017700000001",
+        "0177.0.0.1",
+        "127.1",
+        "0",
+        "0.0.0.0",
+        "127。0。0。1",
+        "127.0.0.1.",
+        "[::ffff:127.0.0.1]",
+        "[::]",
+        "[::1]",
+        "[::1%25lo]",
+        "x@127.0.0.1",
+        "public.example@127.0.0.1",
+        "public.example#@127.0.0.1",
+    ],
+)
+async def test_no_spelling_of_this_machine_is_called(host: str) -> None:
+    async with Sink() as sink, Outbound() as outbound:
+        port = sink.url.rpartition(":")[2]
+        # The part behind a # is no host: without a name for the rest nothing can be reached either.
+        with pytest.raises((AddressRefused, UpstreamRefused)):
+            await outbound.fetch(f"http://{host}:{port}/")
+        sink.assert_untouched()
+
+
+async def test_the_sink_can_be_reached_when_it_is_allowed() -> None:
+    async with Sink() as sink, Outbound(Rules(allow=["127.0.0.0/8"])) as outbound:
+        assert (await outbound.fetch(sink.url)).data == b"{}"
+        assert len(sink.touches) == 1
+    async with Sink() as sink, Outbound(Rules(allow=["localhost"])) as outbound:
+        port = sink.url.rpartition(":")[2]
+        assert (await outbound.fetch(f"http://localhost:{port}/")).status == 200
+        with pytest.raises(AddressRefused):
+            await outbound.fetch(sink.url)
+
+
+async def test_a_name_that_leads_inside_is_refused() -> None:
+    async with Sink() as sink:
+        port = sink.url.rpartition(":")[2]
+        for found in (
+            ["127.0.0.1"],
+            ["8.8.8.8", "127.0.0.1"],
+            ["::ffff:127.0.0.1"],
+            ["fe80::1%lo"],
+            ["rubbish"],
+        ):
+            resolve, asked = names(found)
+            async with Outbound(resolve=resolve) as outbound:
+                with pytest.raises(AddressRefused, match="does not lead to a public address"):
+                    await outbound.fetch(f"http://evil.example:{port}/")
+            assert asked == ["evil.example"]
+        sink.assert_untouched()
+
+
+async def test_dns_is_asked_once_and_its_answer_is_the_one_that_is_called() -> None:
+    async with Served(OUTSIDE) as served, Served("127.0.0.1") as inside:
+        resolve, asked = names([OUTSIDE], ["127.0.0.1"])
+        async with Outbound(RULES, resolve=resolve) as outbound:
+            assert (await outbound.fetch(f"http://flips.example:{served.port}/")).data == b"ok"
+            assert asked == ["flips.example"]
+            with pytest.raises(AddressRefused):
+                await outbound.fetch(f"http://flips.example:{inside.port}/")
+        assert served.requests[0].startswith("GET / HTTP/1.1\r\n")
+        assert f"Host: flips.example:{served.port}" in served.requests[0]
+        assert inside.requests == []
+
+
+async def test_a_redirect_asks_dns_again_and_checks_again() -> None:
+    async with Served(OUTSIDE) as served, Sink() as sink:
+        resolve, asked = names([OUTSIDE], ["127.0.0.1"])
+        port = sink.url.rpartition(":")[2]
+        served.answers["/"] = redirect(f"http://flips.example:{port}/")
+        async with Outbound(RULES, resolve=resolve) as outbound:
+            with pytest.raises(AddressRefused):
+                await outbound.fetch(f"http://flips.example:{served.port}/")
+        assert len(asked) == 2
+        sink.assert_untouched()
+
+
+async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> None:
+    async with Sink() as sink:
+        found = target(sink.url)
+        line = Line(RULES, names([])[0])
+        try:
+            with pytest.raises(AddressRefused):
+                await line.ask(Target("http", found.host, found.port, found.url), "GET", {}, None, 100)
+        finally:
+            await line.close()
+        sink.assert_untouched()
+
+
+@pytest.mark.parametrize(
+    "where", ["http://127.0.0.1:{port}/", "//127.0.0.1:{port}/", "http://localhost:{port}/x"]
+)
+@pytest.mark.parametrize("status", ["301 x", "302 x", "303 x", "307 x", "308 x"])
+async def test_a_redirect_inside_is_not_followed(where: str, status: str) -> None:
+    async with Served(OUTSIDE) as served, Sink() as sink, Outbound(RULES) as outbound:
+        served.answers["/"] = redirect(where.format(port=sink.url.rpartition(":")[2]), status)
+        with pytest.raises(AddressRefused):
+            await outbound.fetch(served.url, headers={"Authorization": "secret"})
+        sink.assert_untouched()
+        assert len(served.requests) == 1
+
+
+async def test_another_origin_gets_no_credentials() -> None:
+    headers = {"Authorization": "canary", "Cookie": "canary=1", "X-Api-Key": "canary", "Accept": "text/csv"}
+    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, Outbound(RULES) as outbound:
+        first.answers["/"] = redirect("/again")
+        first.answers["/again"] = redirect(f"{second.url}/there")
+        second.answers["/there"] = redirect(f"{first.url}/back")
+        found = await outbound.fetch(first.url, headers=headers)
+        assert found.url == f"{first.url}/back"
+        start, again, back = first.requests
+        assert start.count("canary") == again.count("canary") == 3
+        assert "canary" not in second.requests[0] + back
+        assert "Accept: text/csv" in second.requests[0]
+        with pytest.raises(AddressRefused, match="another one"):
+            await outbound.fetch(first.url, headers=headers, same_origin=True)
+        assert len(second.requests) == 1
+
+
+@pytest.mark.parametrize(("status", "method"), [("303 x", "GET"), ("302 x", "GET"), ("307 x", "POST")])
+async def test_a_body_follows_as_the_status_says_but_never_to_strangers(status: str, method: str) -> None:
+    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, Outbound(RULES) as outbound:
+        first.answers |= {"/": redirect("/next", status), "/away": redirect(second.url, status)}
+        await outbound.fetch(first.url, method="POST", body=b"canary", headers={"Content-Type": "text/plain"})
+        assert first.requests[1].startswith(f"{method} /next")
+        assert ("canary" in first.requests[1]) == ("text/plain" in first.requests[1]) == (method == "POST")
+        if method == "POST":
+            with pytest.raises(AddressRefused):
+                await outbound.fetch(f"{first.url}/away", method="POST", body=b"canary")
+            assert second.requests == []
+
+
+async def test_redirects_end() -> None:
+    async with Served(OUTSIDE, {"/": redirect("/")}) as served, Outbound(RULES) as outbound:
+        with pytest.raises(UpstreamGarbled, match="more than 5 times"):
+            await outbound.fetch(served.url)
+        assert len(served.requests) == 6
+
+
+async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
+    resolve, asked = names([OUTSIDE])
+    async with (
+        Served(OUTSIDE) as served,
+        Outbound(Rules(["good.example"], [f"{OUTSIDE}/32"]), resolve=resolve) as outbound,
+    ):
+        served.answers["/"] = redirect(f"http://bad.example:{served.port}/x")
+        with pytest.raises(AddressRefused, match="not on the list"):
+            await outbound.fetch(f"http://good.example:{served.port}/")
+        assert asked == ["good.example"]
+
+
+async def test_an_answer_that_never_ends_is_given_up() -> None:
+    slow = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"
+    async with Served(OUTSIDE, {"/hangs": slow}) as served, Outbound(RULES, seconds=0.2) as outbound:
+        async with asyncio.timeout(STUCK):
+            with pytest.raises(UpstreamTimeout, match=r"within 0\.2 s"):
+                await outbound.fetch(f"{served.url}/hangs")
+
+
+async def test_who_is_not_there_is_said() -> None:
+    async def nobody(host: str, port: int) -> list[str]:
+        raise OSError("no such name")
+
+    async with Served(OUTSIDE) as served:
+        closed = served.url
+    async with Outbound(RULES, resolve=nobody) as outbound:
+        for url in (closed, "http://nohost.example/"):
+            with pytest.raises(UpstreamRefused, match="cannot be reached"):
+                await outbound.fetch(url)
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Served(OUTSIDE) as served, Sink() as proxy, Outbound(RULES) as outbound:
+        for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await outbound.fetch(served.url)).data == b"ok"
+        proxy.assert_untouched()
+
+
+async def test_cookies_are_not_kept() -> None:
+    async with (
+        Served(OUTSIDE, {"/": answer(b"", "Set-Cookie: a=b; Path=/")}) as served,
+        Outbound(RULES) as out,
+    ):
+        await out.fetch(served.url)
+        await out.fetch(served.url)
+        assert "a=b" not in served.requests[1]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "other"},
+        {"content-length": "0"},
+        {"Transfer-Encoding": "chunked"},
+        {"X": "a\r\nY: b"},
+        {"X": "a\nb"},
+        {"X": "\x00"},
+        {"X": "ü"},
+        {"A B": "x"},
+        {"": "x"},
+        {"X\r\nY": "x"},
+    ],
+)
+async def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
+    async with Served(OUTSIDE) as served, Outbound(RULES) as outbound:
+        with pytest.raises(CallerError):
+            await outbound.fetch(served.url, headers=headers)
+        with pytest.raises(CallerError):
+            await outbound.fetch(served.url, method="GET / HTTP/1.1\r\nX:")
+        assert served.requests == []
+
+
+@pytest.fixture
+def unsigned(tmp_path: Path) -> ssl.SSLContext:
+    """A server's side of TLS with a certificate for OUTSIDE that only it has signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, OUTSIDE)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + DAY)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(OUTSIDE))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    file = tmp_path / "both.pem"
+    file.write_bytes(key.private_bytes(encoding, *plain) + made.public_bytes(encoding))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context
+
+
+async def test_a_certificate_that_nobody_signed_is_refused(unsigned: ssl.SSLContext) -> None:
+    async with Served(OUTSIDE, tls=unsigned) as served, Outbound(RULES) as outbound:
+        with pytest.raises(UpstreamRefused, match="certificate"):
+            await outbound.fetch(served.url, headers={"Authorization": "canary"})
+        assert served.requests == []
+
+
+def test_importing_it_does_not_import_aiohttp() -> None:
+    code = "import rightseat.http.fetch, sys; sys.exit('aiohttp' in sys.modules or 'yarl' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

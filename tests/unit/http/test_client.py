@@ -1,0 +1,155 @@
+"""Connections: kept, given up, refused, in time, over TLS."""
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+from yarl import URL
+
+from rightseat.http import Client, ConnectTimeout, Cut, client, request_head
+from tests.kit.patience import STUCK
+from tests.kit.waiting import until
+from tests.unit.http.certificate import certificate
+from tests.unit.http.serving import answering, ask, read, serving
+
+pytestmark = pytest.mark.io
+
+
+@pytest.mark.parametrize(
+    ("url", "lines"),
+    [
+        ("http://api.test/v1/x?a=b%20c", b"POST /v1/x?a=b%20c HTTP/1.1\r\nHost: api.test\r\n"),
+        ("https://api.test:443/x", b"POST /x HTTP/1.1\r\nHost: api.test\r\n"),
+        ("http://[::1]:80/", b"POST / HTTP/1.1\r\nHost: [::1]\r\n"),
+        ("http://bücher.test:8080/", b"POST / HTTP/1.1\r\nHost: xn--bcher-kva.test:8080\r\n"),
+    ],
+)
+def test_a_requests_head(url: str, lines: bytes) -> None:
+    assert request_head("POST", URL(url), {"X-A": "b"}) == lines + b"X-A: b\r\nContent-Length: "
+
+
+async def test_what_goes_over_the_wire() -> None:
+    async with serving() as (server, client, url):
+        assert await read(client, url) == b"ok"
+        head = f"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1:{url.port}\r\nX-A: b\r\nContent-Length: 2\r\n\r\n{{}}"
+        assert server.requests == [[head.encode()]]
+
+
+async def test_as_many_connections_as_answers_at_the_same_time() -> None:
+    async with serving() as (server, client, url):
+        for _ in range(2):
+            responses = [await ask(client, url) for _ in range(3)]
+            for response in responses:
+                assert await response.read(10) == b"ok"
+                response.close()
+        assert [len(came) for came in server.requests] == [2, 2, 2]
+
+
+async def test_an_answer_that_is_not_read_to_its_end_costs_its_connection() -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+        response = await ask(client, url)
+        response.close()
+        await until(lambda: server.left == 1)
+        await ask(client, url)
+        assert len(server.requests) == 2
+
+
+async def test_a_server_that_hangs_up_is_asked_anew() -> None:
+    async with serving() as (server, client, url):
+        assert await read(client, url) == b"ok"
+        server.hang_up()
+        await until(lambda: not client._idle)
+        assert await read(client, url) == b"ok"
+        assert len(server.requests) == 2
+
+
+async def test_a_server_that_speaks_unasked_is_left() -> None:
+    async with serving() as (server, client, url):
+
+        async def talkative(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            # Not before the connection has been put aside for the next question.
+            await until(lambda: client._idle)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
+
+        plain, server.reply = server.reply, talkative
+        assert await read(client, url) == b"ok"
+        await until(lambda: server.left == 1)
+        server.reply = plain
+        assert await read(client, url) == b"ok"
+
+
+async def test_a_connection_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "KEPT_SECONDS", 0.05)
+    async with serving() as (server, ours, url):
+        assert await read(ours, url) == b"ok"
+        assert server.left == 0
+        await until(lambda: server.left == 1)
+        assert ours._sweeper is None
+
+
+async def test_closing_ends_what_is_kept_and_what_is_under_way() -> None:
+    async with serving() as (server, client, url):
+        first, second = await ask(client, url), await ask(client, url)
+        assert await first.read(10) == b"ok"
+        first.close()
+        client.close()
+        await until(lambda: server.left == 2)
+        assert second.over
+        second.close()
+
+
+async def test_nobody_listens() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = URL.build(scheme="http", host="127.0.0.1", port=closed.getsockname()[1])
+        with pytest.raises(ConnectionRefusedError):
+            await ask(Client(url, connect_timeout=STUCK), url)
+
+
+async def test_a_name_that_dns_cannot_have() -> None:
+    url = URL.build(scheme="http", host="a" * 64 + ".test")
+    with pytest.raises(OSError, match=r"DNS|known|Name"):
+        await ask(Client(url, connect_timeout=STUCK), url)
+
+
+@pytest.mark.parametrize(("connect", "deadline"), [(0.05, STUCK), (STUCK, 0.05)])
+async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: float, deadline: float) -> None:
+    async def never(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(client, "start_connection", never)
+    url = URL("http://127.0.0.1:1")
+    with pytest.raises(TimeoutError) as raised:
+        await Client(url, connect_timeout=connect).send(
+            b"", b"", asyncio.get_running_loop().time() + deadline
+        )
+    assert (type(raised.value) is ConnectTimeout) == (connect < deadline)
+
+
+async def test_a_connection_lost_before_it_was_used() -> None:
+    async with serving() as (_, ours, url):
+        connection = await ours._dialled(asyncio.get_running_loop().time() + STUCK)
+        connection.abort()
+        with pytest.raises(Cut):
+            connection.ask(request_head("POST", url, {}) + b"0\r\n\r\n")
+
+
+async def test_tls_needs_a_certificate_that_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = certificate(tmp_path)
+    theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    theirs.load_cert_chain(pem)
+    async with serving(tls=theirs) as (server, ours, url):
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await ask(ours, url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        trusting = Client(url, connect_timeout=STUCK)
+        for _ in range(2):
+            assert await read(trusting, url) == b"ok"
+        trusting.close()
+        assert [len(came) for came in server.requests if came] == [2]

@@ -1,0 +1,199 @@
+"""Words of a kept run go straight to a client that takes them, and none is lost or comes twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from rightseat import Owner, Runtime, Turn, said
+from rightseat.http.agui.kept import Script, play
+from rightseat.http.reply import Message, Pace, pump
+from rightseat.runtime.threads import Detached
+from rightseat.stores.memory import Memory
+from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
+from rightseat.types.streams import Offered, closing
+from rightseat.types.threads import Entry, Numbered
+from tests.kit.waiting import until
+from tests.unit.runtime.test_threads import Gate
+
+ME = Owner("me")
+TURN = Turn(messages=(said("user", "hi"),), thread="t", run="r", owner=ME)
+WORDS = ["one", " two", " three", " four"]
+
+
+class Follower:
+    """Reads a run; of the words that it is offered it takes those that `takes` names."""
+
+    def __init__(self, items: AsyncIterator[Numbered], takes: Callable[[str], bool]) -> None:
+        assert isinstance(items, Offered)
+        self.items = items
+        self.takes = takes
+        self.taken: list[Numbered] = []
+        self.given: list[Numbered] = []
+        items.taken = self.offer
+        self.task = asyncio.create_task(self.read())
+
+    def offer(self, item: Numbered) -> bool:
+        entry = item[1]
+        assert isinstance(entry, TextDelta)
+        if self.takes(entry.text):
+            self.taken.append(item)
+            return True
+        return False
+
+    async def read(self) -> None:
+        async with closing(self.items):
+            async for item in self.items:
+                self.given.append(item)
+
+    def has(self, word: str) -> bool:
+        return any(isinstance(e, TextDelta) and word in e.text for _, e in self.taken + self.given)
+
+    @property
+    def numbers(self) -> list[int]:
+        return sorted(number for number, _ in self.taken + self.given)
+
+    def words(self, items: list[Numbered]) -> list[str]:
+        return [entry.text for _, entry in items if isinstance(entry, TextDelta)]
+
+
+async def speak(runs: Detached, gate: Gate, *followers: Follower) -> None:
+    """Each word when all have the one before, as a model that is slower than its readers."""
+    (run,) = runs.live.values()
+    for word in WORDS:
+        gate.words.put_nowait(word)
+
+        def told(word: str = word) -> bool:
+            # Who waits again is offered what is new.
+            return all(one.has(word) for one in followers) and len(run.waiting) == len(followers)
+
+        await until(told)
+    gate.words.put_nowait(None)
+    for one in followers:
+        await one.task
+
+
+async def begun(gate: Gate, count: int = 1) -> tuple[Detached, list[AsyncIterator[Numbered]]]:
+    runs = Detached(Memory())
+    respond = Runtime(model=gate).run
+    return runs, [await runs.start(TURN, respond) for _ in range(count)]
+
+
+async def test_words_are_taken_and_the_rest_is_given() -> None:
+    gate = Gate()
+    runs, (items,) = await begun(gate)
+    one = Follower(items, lambda word: True)
+    await speak(runs, gate, one)
+    # The first word comes with the beginning of its text, for which the reader is awake.
+    assert one.words(one.given) == WORDS[:1]
+    assert one.words(one.taken) == WORDS[1:]
+    assert one.numbers == list(range(1, one.numbers[-1] + 1))
+    assert [type(entry) for _, entry in one.given[-2:]] == [TextEnd, RunFinished]
+
+
+async def test_a_word_that_is_not_taken_is_given_and_the_next_one_offered_again() -> None:
+    gate = Gate()
+    runs, (items,) = await begun(gate)
+    one = Follower(items, lambda word: word != " three")
+    await speak(runs, gate, one)
+    assert one.words(one.given) == ["one", " three"]
+    assert one.words(one.taken) == [" two", " four"]
+    assert one.numbers == list(range(1, one.numbers[-1] + 1))
+
+
+async def test_readers_do_not_disturb_each_other() -> None:
+    gate = Gate()
+    runs, (first, second) = await begun(gate, 2)
+    takes, reads = Follower(first, lambda word: True), Follower(second, lambda word: False)
+    await speak(runs, gate, takes, reads)
+    assert takes.words(takes.taken) == WORDS[1:]
+    assert reads.words(reads.given) == WORDS
+    assert takes.numbers == reads.numbers
+
+
+async def test_one_who_left_is_offered_nothing() -> None:
+    gate = Gate()
+    runs, (first, second) = await begun(gate, 2)
+    leaves, stays = Follower(first, lambda word: True), Follower(second, lambda word: True)
+    gate.words.put_nowait("one")
+    await until(lambda: leaves.has("one") and stays.has("one"))
+    leaves.task.cancel()
+    await asyncio.wait([leaves.task])
+    (run,) = runs.live.values()
+    await until(lambda: bool(run.waiting))
+    assert [reader.stream for reader in run.waiting] == [stays.items]
+    gate.words.put_nowait(" two")
+    await until(lambda: stays.has(" two"))
+    assert not leaves.has(" two")
+    gate.words.put_nowait(None)
+    await stays.task
+
+
+# The same through the pump, as a client sees it.
+
+EVENTS: list[Event] = [RunStarted("t", "r"), TextStart("m"), *(TextDelta("m", word) for word in WORDS)]
+
+
+class Client:
+    def __init__(self, takes: Callable[[bytes], bool]) -> None:
+        self.takes = takes
+        self.body = b""
+        self.kept: list[Entry] = []
+        self.run: asyncio.Task[None] | None = None
+        self.told: set[bytes] = set()
+        """Words that the task of the run itself has written."""
+
+    async def receive(self) -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(self, message: Message) -> None:
+        self.body += message.get("body", b"")
+
+    def direct(self, data: bytes) -> bool:
+        if not self.takes(data):
+            return False
+        self.body += data
+        if asyncio.current_task() is self.run:
+            self.told.add(data)
+        return True
+
+
+async def heard(client: Client, events: list[Event], *, direct: bool = True) -> None:
+    """A run each event of which comes when the client has had time for the one before."""
+
+    async def respond(turn: Turn) -> AsyncIterator[Event]:
+        client.run = asyncio.current_task()
+        for event in events:
+            yield event
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    runs = Detached(Memory())
+    reply = play(lambda: runs.start(TURN, respond), Script("t"))
+    asked = client.direct if direct else None
+    try:
+        await pump(reply, client.receive, client.send, pace=Pace(), direct=asked)
+    finally:
+        await until(lambda: not runs.live)
+        client.kept = [entry async for _, entry in runs.follow(ME, "t")]
+
+
+async def test_a_client_sees_the_same_bytes_whichever_way_they_come() -> None:
+    events = [*EVENTS, TextEnd("m"), RunFinished("stop")]
+    plain, fast, halting = Client(bool), Client(bool), Client(lambda data: b"three" not in data)
+    await heard(plain, events, direct=False)
+    await heard(fast, events)
+    await heard(halting, events)
+    assert plain.body == fast.body == halting.body
+    assert b" four" in plain.body
+    assert (len(plain.told), len(fast.told), len(halting.told)) == (0, 4, 3)
+
+
+async def test_a_word_that_one_reader_cannot_be_told_is_no_failure_of_the_run() -> None:
+    events = [*EVENTS, TextDelta("m", "\ud800"), TextEnd("m"), RunFinished("stop")]
+    client = Client(bool)
+    with pytest.raises(UnicodeEncodeError):
+        await heard(client, events)
+    assert b" four" in client.body
+    assert isinstance(client.kept[-1], RunFinished)

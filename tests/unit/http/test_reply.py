@@ -1,0 +1,239 @@
+"""The pump with a socket of the test's own: whole replies, clients that leave, keep-alives, slow readers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from rightseat.http.reply import Head, Message, Pace, pump
+from tests.kit.patience import STUCK
+from tests.kit.waiting import until
+
+CALM = Pace(keep_alive=10 * STUCK, send_timeout=10 * STUCK)
+OK = Head(200, ((b"content-type", b"text/event-stream"),), keep_alive=b": ping\n\n")
+
+
+class Socket:
+    """`blocks(message)` says which message is never taken."""
+
+    def __init__(self, blocks: Callable[[Message], bool] = lambda message: False) -> None:
+        self.sent: list[Message] = []
+        self.blocks = blocks
+        self.left = asyncio.Event()
+        self.waits = False
+
+    async def receive(self) -> Message:
+        self.waits = True
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+        if self.blocks(message):
+            await asyncio.Event().wait()
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [message["body"] for message in self.sent if message["type"] == "http.response.body"]
+
+
+class Reply:
+    def __init__(self, *parts: Head | bytes | asyncio.Event | Exception) -> None:
+        self.parts = parts
+        self.closed = False
+
+    async def stream(self) -> AsyncIterator[Head | bytes]:
+        try:
+            for part in self.parts:
+                if isinstance(part, asyncio.Event):
+                    await part.wait()
+                elif isinstance(part, Exception):
+                    raise part
+                else:
+                    yield part
+        finally:
+            self.closed = True
+
+
+async def bounded(socket: Socket, reply: Reply, pace: Pace = CALM, **more: Any) -> bool:
+    async with asyncio.timeout(STUCK):
+        return await pump(reply.stream(), socket.receive, socket.send, pace=pace, **more)
+
+
+async def test_a_whole_reply() -> None:
+    socket, reply = Socket(), Reply(OK, b"one", b"two")
+    assert await bounded(socket, reply) is True
+    assert socket.sent == [
+        {"type": "http.response.start", "status": 200, "headers": list(OK.headers)},
+        {"type": "http.response.body", "body": b"one", "more_body": True},
+        {"type": "http.response.body", "body": b"two", "more_body": True},
+        {"type": "http.response.body", "body": b"", "more_body": False},
+    ]
+    assert reply.closed
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_extra_headers_follow_the_replys_own() -> None:
+    socket = Socket()
+    await bounded(socket, Reply(OK), headers=((b"x-request-id", b"7"),))
+    assert socket.sent[0]["headers"] == [(b"content-type", b"text/event-stream"), (b"x-request-id", b"7")]
+
+
+@pytest.mark.parametrize("parts", [(), (OK, b"one")], ids=["before the first byte", "after"])
+async def test_the_client_leaving_closes_the_reply(parts: tuple[Head | bytes, ...]) -> None:
+    socket, reply = Socket(), Reply(*parts, asyncio.Event())
+    task = asyncio.create_task(bounded(socket, reply))
+    await until(lambda: socket.waits and len(socket.sent) == len(parts))
+    assert not reply.closed
+    socket.left.set()
+    assert await task is False
+    assert reply.closed
+    assert len(socket.sent) == len(parts)
+
+
+async def test_what_a_client_sends_is_not_its_leaving() -> None:
+    go = asyncio.Event()
+    socket, reply = Socket(), Reply(OK, go, b"one")
+    messages = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        go.set()
+        return await socket.receive()
+
+    async with asyncio.timeout(STUCK):
+        assert await pump(reply.stream(), receive, socket.send, pace=CALM) is True
+    assert socket.bodies == [b"one", b""]
+
+
+@pytest.mark.demand("engine.keep_alive_15_s")
+async def test_keep_alives_come_while_idle_after_the_head() -> None:
+    begin, go = asyncio.Event(), asyncio.Event()
+    socket, reply = Socket(), Reply(begin, OK, go, b"one")
+    task = asyncio.create_task(bounded(socket, reply, Pace(keep_alive=0.01, send_timeout=30)))
+    await asyncio.sleep(0.1)
+    assert socket.sent == []
+    begin.set()
+    await until(lambda: len(socket.bodies) >= 2)
+    assert set(socket.bodies) == {b": ping\n\n"}
+    go.set()
+    assert await task is True
+    assert socket.bodies[-2:] == [b"one", b""]
+
+
+@pytest.mark.demand("engine.keep_alive_15_s")
+async def test_no_keep_alive_while_there_is_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    # The time that a machine takes must not look like silence.
+    monkeypatch.setattr(loop, "time", lambda: now)
+
+    class Busy(Reply):
+        async def stream(self) -> AsyncIterator[Head | bytes]:
+            nonlocal now
+            yield OK
+            for _ in range(30):
+                now += 0.01
+                await asyncio.sleep(0)
+                yield b"word"
+
+    socket = Socket()
+    assert await bounded(socket, Busy(), Pace(keep_alive=0.2, send_timeout=30))
+    assert b": ping\n\n" not in socket.bodies
+    assert socket.bodies.count(b"word") == 30
+
+
+async def test_a_reply_without_a_keep_alive_gets_none() -> None:
+    go = asyncio.Event()
+    socket = Socket()
+    task = asyncio.create_task(
+        bounded(socket, Reply(Head(200), go, b"{}"), Pace(keep_alive=0.005, send_timeout=30))
+    )
+    await asyncio.sleep(0.1)
+    go.set()
+    assert await task
+    assert socket.bodies == [b"{}", b""]
+
+
+async def test_a_reader_that_takes_nothing_is_dropped() -> None:
+    socket, reply = Socket(lambda message: message.get("body") == b"big"), Reply(OK, b"big", b"more")
+    assert await bounded(socket, reply, Pace(keep_alive=0.01, send_timeout=0.05)) is False
+    assert socket.bodies == [b"big"]
+    assert reply.closed
+
+
+async def test_a_stuck_reader_that_leaves_is_noticed_at_once() -> None:
+    socket, reply = Socket(lambda message: message.get("body") == b"big"), Reply(OK, b"big")
+    task = asyncio.create_task(bounded(socket, reply))
+    await until(lambda: socket.bodies)
+    socket.left.set()
+    assert await task is False
+    assert reply.closed
+
+
+async def test_a_reply_that_raises_raises_here() -> None:
+    socket, reply = Socket(), Reply(OK, b"one", ValueError("broken"))
+    with pytest.raises(ValueError, match="broken"):
+        await bounded(socket, reply)
+    assert reply.closed
+    assert not any(message.get("more_body") is False for message in socket.sent)
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_cancelled_pump_closes_the_reply() -> None:
+    socket, reply = Socket(), Reply(OK, asyncio.Event())
+    task = asyncio.create_task(bounded(socket, reply))
+    await until(lambda: socket.sent)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert reply.closed
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_a_reader_stuck_on_a_keep_alive_is_dropped_too(leaves: bool) -> None:
+    socket, reply = Socket(lambda message: message.get("body") == OK.keep_alive), Reply(OK, asyncio.Event())
+    pace = Pace(keep_alive=0.01, send_timeout=10 * STUCK if leaves else 0.05)
+    task = asyncio.create_task(pump(reply.stream(), socket.receive, socket.send, pace=pace))
+    await until(lambda: socket.bodies)
+    if leaves:
+        socket.left.set()
+    done, _ = await asyncio.wait([task], timeout=STUCK)
+    task.cancel()
+    await asyncio.wait([task])
+    assert done
+    assert task.result() is False
+
+
+async def test_a_keep_alive_that_fails_at_the_end_spoils_nothing() -> None:
+    """It may be on its way when the reply ends, and a server takes nothing after that."""
+    go = asyncio.Event()
+
+    class Strict(Socket):
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            if message.get("body") == OK.keep_alive:
+                go.set()
+                raise RuntimeError("sent after the end")
+
+    socket, reply = Strict(), Reply(OK, go, b"one")
+    assert await bounded(socket, reply, Pace(keep_alive=0.05, send_timeout=30)) is True
+    assert socket.bodies == [OK.keep_alive, b"one", b""]
+
+
+async def test_pieces_go_directly_where_the_server_can() -> None:
+    """And by `send` where it says that it cannot now, in the same order."""
+    socket = Socket()
+
+    def direct(data: bytes) -> bool:
+        if data == b"two":
+            return False
+        socket.sent.append({"type": "direct", "body": data})
+        return True
+
+    assert await bounded(socket, Reply(OK, b"one", b"two", b"three"), direct=direct) is True
+    told = [(message["type"], message.get("body")) for message in socket.sent[1:]]
+    body = "http.response.body"
+    assert told == [("direct", b"one"), (body, b"two"), ("direct", b"three"), (body, b"")]

@@ -1,0 +1,156 @@
+"""One answer, in every framing that HTTP/1.1 has and in every way it can break."""
+
+import asyncio
+
+import pytest
+
+from rightseat.http import Cut, NotHttp
+from rightseat.http.response import MAX_HEAD, MAX_WAITING, NEVER
+from tests.kit.patience import STUCK
+from tests.kit.waiting import until
+from tests.unit.http.serving import answering, ask, read, serving
+
+pytestmark = pytest.mark.io
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n4\r\none \r\n4;x=y\r\ntwo \r\n5\r\nthree\r\n"
+# name → (bytes, whether the server closes after them, whether the connection can serve again)
+WHOLE = {
+    "length": (OK + b"Content-Length: 13\r\n\r\none two three", False, True),
+    "chunked": (CHUNKED + b"0\r\n\r\n", False, True),
+    "trailers": (CHUNKED + b"0\r\nStatus: 500\r\n\r\n", False, True),
+    "until the end": (OK + b"\r\none two three", True, False),
+    "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\none two three", True, False),
+    "close": (OK + b"Connection: close\r\nContent-Length: 13\r\n\r\none two three", False, False),
+    "interim": (
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK + b"Content-Length: 13\r\n\r\none two three",
+        False,
+        True,
+    ),
+    "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 13\n\none two three", False, True),
+}
+BROKEN = {
+    "length": OK + b"Content-Length: 14\r\n\r\none two three",
+    "chunked": CHUNKED,
+    "half a chunk": CHUNKED[:-4],
+}
+GARBLED = {
+    "not HTTP": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+    "two lengths": OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "an upgrade": b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nxx",
+    "a head without end": OK + b"X: " + b"x" * MAX_HEAD,
+}
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize("name", WHOLE)
+async def test_a_whole_answer(name: str, split: bool) -> None:
+    data, end, again = WHOLE[name]
+    async with serving() as (server, client, url):
+        pieces = [data[i : i + 1] for i in range(len(data))] if split else [data]
+        server.reply = answering(*pieces, end=end)
+        for _ in range(2):
+            response = await ask(client, url)
+            assert response.status == 200
+            assert "link" not in response.headers
+            assert await response.read(100) == b"one two three"
+            assert response.complete
+            assert "status" not in response.headers
+            response.close()
+        assert len(server.requests) == (1 if again else 2)
+
+
+async def test_headers_are_joined_and_in_lower_case() -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(OK + b"X-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+        response = await ask(client, url)
+        assert response.headers == {"x-a": "1, 2", "content-length": "0"}
+        response.close()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_what_breaks_off_is_cut_after_all_that_came(name: str) -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(BROKEN[name], end=True)
+        response = await ask(client, url)
+        came = b""
+        while not response.over:
+            if not response.ready:
+                await response.arrival()
+            came += response.take()
+        assert (came + response.take()).startswith(b"one two thr")
+        assert not response.complete
+        with pytest.raises(Cut):
+            await response.read(100)
+        response.close()
+
+
+async def test_a_broken_chunk_is_noticed_at_once() -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(CHUNKED, b"zz\r\n")
+        async with asyncio.timeout(STUCK):
+            with pytest.raises(NotHttp):
+                await read(client, url)
+
+
+@pytest.mark.parametrize("name", GARBLED)
+async def test_what_is_not_http(name: str) -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(GARBLED[name])
+        with pytest.raises(NotHttp):
+            await ask(client, url)
+
+
+async def test_a_connection_that_ends_without_an_answer() -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(end=True)
+        with pytest.raises(Cut) as raised:
+            await ask(client, url)
+        assert type(raised.value) is Cut
+
+
+@pytest.mark.parametrize("more", [b"garbage", OK + b"Content-Length: 2\r\n\r\nno"], ids=["garbage", "answer"])
+async def test_what_follows_an_answer_spoils_only_its_connection(more: bytes) -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(OK + b"Content-Length: 2\r\n\r\nok" + more)
+        assert await read(client, url) == b"ok"
+        assert await read(client, url) == b"ok"
+        assert len(server.requests) == 2
+
+
+async def test_a_server_waits_for_a_reader_that_takes_nothing() -> None:
+    sent = 0
+
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(OK + b"\r\n")
+        while True:
+            writer.write(b"x" * 65536)
+            await writer.drain()
+            sent += 65536
+
+    async with serving() as (server, client, url):
+        server.reply = endless
+        response = await ask(client, url)
+        before = -1
+        while sent != before or sent <= MAX_WAITING:
+            before = sent
+            await asyncio.sleep(0.1)
+        # One read of the loop's may go over the bound; the rest is in the kernel's buffers.
+        assert MAX_WAITING < len(response.take()) < MAX_WAITING + (1 << 20)
+        await until(lambda: sent > before)
+        response.close()
+
+
+async def test_cutting_wakes_who_waits() -> None:
+    async with serving() as (server, client, url):
+        server.reply = answering(OK + b"Content-Length: 2\r\n\r\n")
+        response = await ask(client, url)
+        arrival = response.arrival()
+        assert response.since < NEVER
+        response.cut()
+        async with asyncio.timeout(STUCK):
+            await arrival
+        assert (response.ready, response.over, response.complete) == (True, True, False)
+        response.close()
+        await until(lambda: server.left == 1)

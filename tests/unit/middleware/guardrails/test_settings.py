@@ -1,0 +1,202 @@
+"""[guardrails] in rightseat.toml: what it makes, and what it says about a mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from rightseat.config import load
+from rightseat.errors import ConfigError
+from rightseat.middleware.fallback import Member
+from rightseat.middleware.guardrails.checks import Local, Remote
+from rightseat.middleware.guardrails.judge import Judge
+from rightseat.middleware.guardrails.personal import KINDS
+from rightseat.middleware.guardrails.rules import Guard
+from rightseat.middleware.model_info import Source
+from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import runtime
+from rightseat.wiring.guardrails import guards
+from tests.kit.house import Lines
+from tests.unit.middleware.guardrails.asking import failed, run, text
+
+WHOLE = """
+[models.small]
+spec = "scripted:demo"
+
+[assistants.desk]
+model = "small"
+
+[assistants.lab]
+model = "small"
+guardrails = "open"
+
+[guardrails.default]
+judge = "small"
+refusal = "Please ask the desk."
+redact_results = ["secret"]
+mark_untrusted = true
+confirm_after_untrusted = "dangerous"
+
+[guardrails.default.input]
+deny = ["gun"]
+deny_topics = ["gambling"]
+allow_topics = ["invoices"]
+patterns = ['(?i)ticket-\\d+']
+max_chars = 2000
+max_tokens = 500
+redact = ["all"]
+
+[guardrails.default.output]
+deny = ["gun"]
+deny_topics = ["gambling"]
+patterns = ['x{3}']
+window = 50
+refuse = ["card"]
+redact = ["email", "phone"]
+replacement = "Sorry."
+schema = { type = "object" }
+
+[guardrails.default.topics]
+gambling = ["poker", "赌博"]
+invoices = ["invoice", "bill"]
+
+[guardrails.default.validators.cloud]
+url = "https://guard.example/guardrails/validate"
+key = "env:GUARD_KEY"
+direction = "both"
+on_failure = "allow"
+
+[guardrails.default.validators.own]
+target = "tests.unit.middleware.guardrails.test_settings:validate"
+
+[guardrails.open]
+"""
+
+
+def validate(text: str, direction: str, turn: Turn) -> None:
+    """Allows everything."""
+
+
+def rules(folder: Path, toml: str) -> Guard:
+    path = folder / "rightseat.toml"
+    path.write_text(toml, "utf-8")
+    config = load(path)
+    return guards(config, lambda name: Member(name, Lines(), Source("kit", name))).of(None)
+
+
+@pytest.mark.demand("models.allow_deny_lists_topics")
+def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARD_KEY", "s3cret")
+    guard = rules(tmp_path, WHOLE)
+    assert guard.input.problem("a GUN") == "words"
+    assert guard.input.problem("some 赌博") == guard.input.problem("Gambling!") == "topic"
+    assert guard.input.problem("TICKET-9") == "pattern"
+    assert guard.input.problem("x" * 2001) == "length"
+    assert guard.input.allow.within("my bill")
+    assert (guard.input.max_tokens, guard.input.redacted, guard.input.refused) == (500, KINDS, ())
+    assert guard.output.problem("xxx") == "pattern"
+    assert (guard.output.window, guard.output.refused) == (50, ("card",))
+    assert guard.output.redacted == ("email", "phone")
+    assert (guard.replacement, guard.refusal, guard.schema) == (
+        "Sorry.",
+        "Please ask the desk.",
+        {"type": "object"},
+    )
+    assert (guard.untrusted.mark, guard.untrusted.confirm) == (True, "dangerous")
+    assert guard.untrusted.redacted == ("secret",)
+    judge, cloud, own = guard.checks
+    assert isinstance(judge, Judge)
+    assert (judge.deny, judge.allow) == ({"gambling": ("poker", "赌博")}, {"invoices": ("invoice", "bill")})
+    assert isinstance(cloud, Remote)
+    assert (cloud.valid, cloud.invalid, cloud.failing) == (("invoices",), ("gambling",), "allow")
+    assert cloud.key is not None
+    assert cloud.key.reveal() == "s3cret"
+    assert cloud.directions == ("input", "output")
+    assert isinstance(own, Local)
+    assert own.failing == "refuse"
+
+
+def test_no_table_is_no_rule(tmp_path: Path) -> None:
+    guard = rules(tmp_path, "")
+    assert not guard.input
+    assert not guard.output
+    assert guard.checks == ()
+
+
+@pytest.mark.slow
+async def test_an_assistant_has_its_own_rules_or_those_of_default(tmp_path: Path) -> None:
+    toml = """
+[models.small]
+spec = "scripted:demo"
+[assistants.lab]
+guardrails = "open"
+[assistants.desk]
+[guardrails.default.input]
+deny = ["gun"]
+[guardrails.open]
+"""
+    path = tmp_path / "rightseat.toml"
+    path.write_text(toml, "utf-8")
+    built = runtime(load(path), env={})
+    assert failed(await run(built, "gun", assistant="desk")) is not None
+    assert failed(await run(built, "gun", assistant="small")) is not None
+    assert text(await run(built, "gun", assistant="lab"))
+    # The first assistant answers to `default` too, and takes its rules with it.
+    assert text(await run(built, "gun"))
+    await built.close()
+
+
+@pytest.mark.parametrize(
+    ("toml", "complaint"),
+    [
+        (
+            "[guardrails.default]\nrefusl = ''",
+            "guardrails.default.refusl: unknown key. Did you mean refusal?",
+        ),
+        (
+            "[guardrails.default.input]\ndenny = []",
+            "guardrails.default.input.denny: unknown key. Did you mean deny?",
+        ),
+        (
+            "[guardrails.default.input]\nredact = ['mail']",
+            "guardrails.default.input.redact: invalid enum value 'mail'",
+        ),
+        (
+            "[guardrails.a.input]\ndeny_topics = ['gamblin']\n[guardrails.a.topics]\ngambling = []",
+            "guardrails.a.input.deny_topics: there is no topic 'gamblin'. Did you mean gambling?",
+        ),
+        (
+            "[guardrails.default]\njudge = 'big'",
+            "guardrails.default.judge: there is no [models.big]. Write [models.big].",
+        ),
+        (
+            "[assistants.a]\nguardrails = 'strct'\n[guardrails.strict]",
+            "assistants.a.guardrails: there is no [guardrails.strct]. Did you mean strict?",
+        ),
+        (
+            "[guardrails.default.validators.x]\ntimeout = 1",
+            "guardrails.default.validators.x: write either target, a function, or url, a service.",
+        ),
+        (
+            "[guardrails.default.validators.x]\nurl = 'host/path'",
+            "guardrails.default.validators.x.url: write a full address",
+        ),
+        (
+            "[guardrails.default.validators.x]\ntarget = 'nowhere'",
+            "guardrails.default.validators.x.target: 'nowhere' is not of the form module:attribute.",
+        ),
+        (
+            "[guardrails.default.validators.x]\nurl = 'https://h/v'\nkey = 'env:NO_SUCH_KEY'",
+            "guardrails.default.validators.x.key",
+        ),
+        ("[guardrails.default.input]\npatterns = ['(?=a)']", "input.patterns: '(?=a)' is not an expression"),
+        ("[guardrails.default.output]\npatterns = ['^a']", "output.patterns: '^a'"),
+        (
+            "[guardrails.default.output]\nschema = { type = 'objct' }",
+            "output.schema: Not a valid JSON Schema",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, toml: str, complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        rules(tmp_path, toml)
+    assert complaint in caught.value.message

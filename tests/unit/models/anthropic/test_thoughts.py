@@ -1,0 +1,166 @@
+"""Thoughts go back to the model that had them: within a turn by the engine, across turns by a memory."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rightseat import Runtime, tool
+from rightseat.models.anthropic.thoughts import Thoughts
+from rightseat.types.chunks import Fragment, Opaque, Reasoning, Text
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Opaque as Kept
+from rightseat.types.model import Prompt
+from tests.kit.vendors import anthropic as wire
+from tests.unit.engine.asking import run
+from tests.unit.models.anthropic.asking import asked, connected
+from tests.unit.models.anthropic.test_request import TOOL
+
+pytestmark = pytest.mark.io
+
+THOUGHT = {"type": "thinking", "thinking": "I must add.", "signature": wire.SIGNATURE}
+HIDDEN = {"type": "redacted_thinking", "data": "ciphertext"}
+CALLING = wire.answer(
+    wire.thinking(0, "I must", " add."),
+    wire.text(1, "Let me see."),
+    wire.redacted(2, "ciphertext"),
+    wire.tool_use(3, "add", '{"a": 2, ', '"b": 3}'),
+    reason="tool_use",
+)
+SPOKEN = wire.answer(wire.thinking(0, "Five."), wire.text(1, "It is 5."))
+
+
+def content(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
+    """Without the ids, which the engine makes."""
+    found: list[dict[str, Any]] = body["messages"][at]["content"]
+    return [
+        {key: value for key, value in block.items() if key not in ("id", "tool_use_id")} for block in found
+    ]
+
+
+def kept(came: list[Fragment]) -> tuple[Kept, ...]:
+    """As the engine keeps it."""
+    return tuple(Kept(found.provider, found.blob) for found in came if isinstance(found, Opaque))
+
+
+CALLED = [
+    THOUGHT,
+    {"type": "text", "text": "Let me see."},
+    HIDDEN,
+    {"type": "tool_use", "name": "add", "input": {"a": 2, "b": 3}},
+]
+
+
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
+async def test_within_a_turn_they_stand_where_they_stood() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    async with connected() as (upstream, model):
+        upstream.queue(CALLING, SPOKEN)
+        events = await run(Runtime(model=model, tools=[add]))
+        body = upstream.requests[1].json
+    assert "It is 5." in str(events)
+    assert content(body, 1) == CALLED
+    assert [block["type"] for block in content(body, 2)] == ["tool_result"]
+
+
+def posted(conversation: str | None = "thread-1", question: str = "2 and 3?") -> Prompt:
+    """The conversation as a client posts it: words, calls and results, no thoughts."""
+    messages = (
+        said("user", question),
+        Message("assistant", said("assistant", "Let me see.").parts, (Call("c1", "add", '{"b":3,"a":2}'),)),
+        said("tool", "5", call_id="c1"),
+        said("assistant", "It is 5."),
+        said("user", "And 7?"),
+    )
+    return Prompt(messages=messages, tools=(TOOL,), conversation=conversation)
+
+
+async def talked(second: Prompt, first: Prompt | None = None) -> dict[str, Any]:
+    """What is sent for a second turn, after a first one of two answers."""
+    begun = first or posted()
+    async with connected() as (upstream, model):
+        for reply, count in ((CALLING, 1), (SPOKEN, 3)):
+            upstream.reply = reply
+            _, failure = await asked(model, replace(begun, messages=begun.messages[:count]))
+            assert failure is None
+        _, failure = await asked(model, second)
+        assert failure is None
+        found: dict[str, Any] = upstream.requests[2].json
+        return found
+
+
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
+async def test_across_turns_they_are_found_again() -> None:
+    body = await talked(posted())
+    assert content(body, 1) == CALLED
+    five = {"type": "thinking", "thinking": "Five.", "signature": wire.SIGNATURE}
+    assert content(body, 3) == [five, {"type": "text", "text": "It is 5."}]
+
+
+@pytest.mark.demand("models.anthropic_thinking_signatures_kept")
+@pytest.mark.parametrize(
+    "other",
+    [posted("thread-2"), posted(None), posted(question="3 and 3?")],
+    ids=["another conversation", "none", "another question"],
+)
+async def test_but_only_in_their_own_conversation(other: Prompt) -> None:
+    body = await talked(other)
+    assert "thinking" not in str(body["messages"])
+
+
+async def test_and_not_where_there_is_no_conversation() -> None:
+    nameless = posted(None)
+    assert "thinking" not in str((await talked(nameless, nameless))["messages"])
+
+
+async def test_an_answer_that_was_shortened_still_begins_with_its_thoughts() -> None:
+    """The engine leaves out a call that is no JSON."""
+    async with connected() as (upstream, model):
+        upstream.reply = CALLING
+        came, _ = await asked(model)
+        message = Message("assistant", said("assistant", "Let me").parts, opaque=kept(came))
+        upstream.reply = SPOKEN
+        _, failure = await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        body = upstream.requests[1].json
+    assert failure is None
+    assert content(body, 1) == [THOUGHT, HIDDEN, {"type": "text", "text": "Let me"}]
+
+
+async def test_thoughts_alone_are_no_message() -> None:
+    async with connected() as (upstream, model):
+        upstream.reply = wire.answer(wire.thinking(0, "hm"), reason="max_tokens")
+        came, _ = await asked(model)
+        upstream.reply = SPOKEN
+        message = Message("assistant", opaque=kept(came))
+        _, failure = await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        assert failure is None
+        assert [found["role"] for found in upstream.requests[1].json["messages"]] == ["user"]
+
+
+async def test_a_model_that_does_not_think_now_is_not_shown_what_it_thought() -> None:
+    async with connected("claude-opus-4-8", thinking=True) as (upstream, model):
+        upstream.reply = CALLING
+        came, _ = await asked(model)
+    message = Message("assistant", said("assistant", "Let me see.").parts, opaque=kept(came))
+    async with connected("claude-opus-4-8", thinking=False) as (upstream, model):
+        await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        assert "thinking" not in str(upstream.requests[0].json)
+
+
+def test_the_oldest_are_forgotten_first() -> None:
+    thoughts = Thoughts(room=250)
+    prompts = [Prompt(messages=(said("user", "hi"),), conversation=str(n)) for n in range(10)]
+    answer: list[Fragment] = [
+        Reasoning("x"),
+        Text("Hello."),
+        Opaque("anthropic", {"model": "m", "steps": ["x" * 50]}),
+    ]
+    for prompt in prompts:
+        thoughts.keep(prompt, answer)
+    later = [replace(p, messages=(*p.messages, said("assistant", "Hello."))) for p in prompts]
+    found = [bool(thoughts.recalled(prompt).messages[-1].opaque) for prompt in later]
+    assert found == [False] * 8 + [True] * 2

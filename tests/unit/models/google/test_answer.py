@@ -1,0 +1,132 @@
+"""What is made of Google's chunks."""
+
+import pytest
+
+from rightseat.errors import ContentRefused, Incomplete, OutputInvalid, RightseatError, UpstreamGarbled
+from rightseat.models.google.answer import Answer
+from rightseat.models.google.sdk import types
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
+from tests.kit.chunks import Json
+from tests.kit.vendors.google import Streamed, call, chunk, part, say
+from tests.unit.models.google.asking import asked, connected
+
+pytestmark = pytest.mark.io
+
+
+def answered(*chunks: Json) -> list[Fragment]:
+    answer = Answer()
+    parsed = [types.GenerateContentResponse.model_validate(one) for one in chunks]
+    return [fragment for one in parsed for fragment in answer.feed(one)] + answer.end()
+
+
+def test_thoughts_are_reasoning_and_paid_for_as_output() -> None:
+    usage = {
+        "promptTokenCount": 10,
+        "toolUsePromptTokenCount": 2,
+        "cachedContentTokenCount": 4,
+        "candidatesTokenCount": 3,
+        "thoughtsTokenCount": 20,
+    }
+    assert answered(
+        chunk(part("hm", thought=True)), chunk(part("yes")), chunk(finish="STOP", usage=usage)
+    ) == [Reasoning("hm"), Text("yes"), Used(Usage(12, 23, 4)), Finish("stop")]
+
+
+def test_the_last_count_is_the_answers() -> None:
+    first, last = ({"promptTokenCount": 7, "candidatesTokenCount": n} for n in (1, 5))
+    found = answered(chunk(part("a"), usage=first), chunk(part("b"), finish="STOP", usage=last))
+    assert Used(Usage(7, 5)) in found
+    assert answered(chunk(part("a"), finish="STOP", usage=None)) == [Text("a"), Finish("stop")]
+
+
+@pytest.mark.demand("models.google_name_google_genai")
+def test_several_calls_in_one_chunk_and_in_several() -> None:
+    found = answered(
+        chunk(call("add", {"a": 2}), call("add", {"b": "é"})), chunk(call("look", {})), chunk(finish="STOP")
+    )
+    assert found[:6] == [
+        CallName(0, "add"),
+        CallArgs(0, '{"a": 2}'),
+        CallName(1, "add"),
+        CallArgs(1, '{"b": "é"}'),
+        CallName(2, "look"),
+        CallArgs(2, "{}"),
+    ]
+    assert found[-1] == Finish("calls")
+
+
+def test_signatures_and_ids_are_kept_with_their_places() -> None:
+    found = answered(
+        chunk(part("ab")),
+        chunk(part("", signature=b"\xff")),
+        chunk(call("add", {}, id="up_1")),
+        chunk(finish="STOP"),
+    )
+    assert [one for one in found if isinstance(one, Opaque)] == [
+        Opaque("google", {"signature": "/w==", "start": 2, "end": 2}),
+        Opaque("google", {"call": 0, "name": "add", "id": "up_1"}),
+    ]
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety")
+@pytest.mark.parametrize(
+    ("finish", "error"),
+    [
+        *((name, ContentRefused) for name in ("SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")),
+        *((name, ContentRefused) for name in ("RECITATION", "LANGUAGE", "IMAGE_SAFETY")),
+        *((name, OutputInvalid) for name in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")),
+        *((name, Incomplete) for name in ("OTHER", "FINISH_REASON_UNSPECIFIED", "SOMETHING_NEW")),
+    ],
+)
+async def test_an_end_that_is_none(finish: str, error: type[RightseatError]) -> None:
+    """What came before it is still given out."""
+    async with connected(say("so far", finish=finish)) as (_, model):
+        fragments, found = await asked(model)
+    assert fragments == [Text("so far")]
+    assert type(found) is error
+
+
+@pytest.mark.parametrize("finish", ["MAX_TOKENS", "CONTINUATION"])
+def test_a_cut_answer_is_no_call(finish: str) -> None:
+    assert answered(chunk(call("add", {})), chunk(finish=finish, usage=None))[-1] == Finish("length")
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety")
+@pytest.mark.parametrize("reason", ["SAFETY", "BLOCKLIST", "OTHER", "SOMETHING_NEW"])
+async def test_a_question_that_is_blocked(reason: str) -> None:
+    reply = Streamed([{"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}}])
+    async with connected(reply) as (_, model):
+        fragments, error = await asked(model)
+    assert not fragments
+    assert isinstance(error, ContentRefused)
+    assert reason not in error.message
+
+
+def test_a_second_candidate_is_not_heard() -> None:
+    second = chunk(part("b"))
+    second["candidates"][0]["index"] = 1
+    assert answered(chunk(part("a")), second, chunk(finish="STOP", usage=None)) == [
+        Text("a"),
+        Used(Usage(7, 3)),
+        Finish("stop"),
+    ]
+
+
+async def test_parts_that_are_neither_text_nor_call_are_passed_over() -> None:
+    odd = [
+        part(executableCode={"language": "PYTHON", "code": "1"}),
+        part(inlineData={"mimeType": "image/png", "data": "AA=="}),
+        {},
+        part("told"),
+    ]
+    async with connected(Streamed([chunk(*odd, finish="STOP")])) as (_, model):
+        fragments, error = await asked(model)
+    assert error is None
+    assert [one for one in fragments if isinstance(one, Text)] == [Text("told")]
+
+
+@pytest.mark.parametrize("odd", [part("\ud800"), call("add", {"a": "\udfff"}), call("", {})])
+def test_what_no_door_could_write_is_refused(odd: Json) -> None:
+    with pytest.raises(UpstreamGarbled):
+        answered(chunk(odd, finish="STOP"))

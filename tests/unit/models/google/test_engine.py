@@ -1,0 +1,52 @@
+"""A whole turn with tools: what Gemini cannot be held to is checked here, what it signed goes back to it."""
+
+import pytest
+
+from rightseat import Runtime, tool
+from rightseat.types.events import RunFinished
+from tests.kit.vendors.google import Streamed, call, chunk, say
+from tests.unit.engine.asking import results, run
+from tests.unit.models.google.asking import connected, wire
+
+pytestmark = pytest.mark.io
+
+# An integer by the schema; nothing keeps the model from a text.
+WRONG = Streamed([chunk(call("double", {"n": "two"}, id="up_1", signature=b"first")), chunk(finish="STOP")])
+RIGHT = Streamed(
+    [
+        chunk(call("double", {"n": 2}, id="up_2", signature=b"second"), call("double", {"n": 3}, id="up_3")),
+        chunk(finish="STOP"),
+    ]
+)
+
+
+@pytest.mark.demand("models.google_name_google_genai")
+async def test_a_call_that_does_not_fit_is_not_run_and_the_model_is_told() -> None:
+    given: list[int] = []
+
+    @tool
+    def double(n: int) -> int:
+        given.append(n)
+        return 2 * n
+
+    async with connected(say("Done."), "gemini-3-pro") as (upstream, model):
+        upstream.queue(WRONG, RIGHT)
+        events = await run(Runtime(model=model, tools=[double]))
+        assert isinstance(events[-1], RunFinished)
+        last = wire(upstream.requests[-1].json)["contents"]
+    assert given == [2, 3]
+    assert results(events)[-2:] == ["4", "6"]
+    # The user, and twice what was called and what came of it.
+    _, *rounds = last
+    assert [
+        [name for part in one["parts"] for name in part if name.startswith("function")] for one in rounds
+    ] == [
+        ["functionCall"],
+        ["functionResponse"],
+        ["functionCall"] * 2,
+        ["functionResponse"] * 2,
+    ]
+    assert "n" in str(rounds[1]["parts"][0]["functionResponse"]["response"])
+    assert [part["functionResponse"]["id"] for part in rounds[3]["parts"]] == ["up_2", "up_3"]
+    assert [part.get("thoughtSignature") for part in rounds[0]["parts"]] == ["Zmlyc3Q="]
+    assert [part.get("thoughtSignature") for part in rounds[2]["parts"]] == ["c2Vjb25k", None]

@@ -1,0 +1,301 @@
+"""What Google gets of a prompt, as it stands on the wire."""
+
+import base64
+
+import pytest
+from msgspec.structs import replace
+
+from rightseat.errors import CallerError
+from rightseat.models.google.request import UNSIGNED
+from rightseat.types.chunks import Opaque as Blob
+from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from tests.kit.vendors.google import Streamed, call, chunk, part, say
+from tests.unit.models.google.asking import asked, connected, sent, wire
+
+pytestmark = pytest.mark.io
+
+PIXEL = base64.b64encode(b"\x89PNG-kit").decode()
+ADD = ToolSpec(
+    "add",
+    "Adds two numbers.",
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]},
+)
+OK = say("ok")
+
+
+def calling(*opaque: Opaque) -> Prompt:
+    """Two calls and their results; the last one is no object."""
+    calls = (Call("call_1", "add", '{"a": 2}'), Call("call_2", "look", "{}"))
+    return Prompt(
+        messages=(
+            said("system", "Be brief."),
+            said("user", "go"),
+            Message("assistant", (Text("Let me see."),), calls, opaque=opaque),
+            said("tool", '{"sum": 5}', call_id="call_1"),
+            said("tool", "a cat", call_id="call_2"),
+        ),
+        tools=(ADD,),
+    )
+
+
+async def test_a_plain_prompt() -> None:
+    prompt = Prompt(
+        messages=(
+            said("system", "Be brief."),
+            said("developer", "And kind."),
+            said("user", "hi"),
+            said("assistant", "Hello."),
+            said("user", "bye"),
+        ),
+        settings=Settings(
+            temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=4, extra={"top_k": 3, "wild": 1}
+        ),
+    )
+    assert await sent(prompt, OK) == {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [{"text": "Hello."}]},
+            {"role": "user", "parts": [{"text": "bye"}]},
+        ],
+        "systemInstruction": {"parts": [{"text": "Be brief.\n\nAnd kind."}]},
+        "generationConfig": {
+            "temperature": 0.0,
+            "topP": 0.5,
+            "topK": 3.0,
+            "maxOutputTokens": 9,
+            "stopSequences": ["END"],
+            "seed": 4,
+            "thinkingConfig": {"includeThoughts": True},
+        },
+    }
+
+
+@pytest.mark.demand("models.google_name_google_genai")
+async def test_calls_and_all_results_of_a_turn_in_one_content() -> None:
+    body = await sent(calling(), OK)
+    assert body["contents"] == [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "Let me see."},
+                {"functionCall": {"name": "add", "args": {"a": 2}}},
+                {"functionCall": {"name": "look", "args": {}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "add", "response": {"sum": 5}}},
+                {"functionResponse": {"name": "look", "response": {"output": "a cat"}}},
+            ],
+        },
+    ]
+    assert body["tools"] == [
+        {
+            "functionDeclarations": [
+                {
+                    "name": "add",
+                    "description": "Adds two numbers.",
+                    "parametersJsonSchema": {
+                        "type": "object",
+                        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+                        "required": ["a"],
+                    },
+                }
+            ]
+        }
+    ]
+    assert "toolConfig" not in body
+
+
+@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.parametrize(
+    ("choice", "config"),
+    [
+        (ToolChoice("none"), {"mode": "NONE"}),
+        (ToolChoice("required"), {"mode": "ANY"}),
+        (ToolChoice("named", "add"), {"mode": "ANY", "allowedFunctionNames": ["add"]}),
+    ],
+)
+async def test_a_choice_of_tools(choice: ToolChoice, config: object) -> None:
+    body = await sent(replace(calling(), tool_choice=choice), OK)
+    assert body["toolConfig"] == {"functionCallingConfig": config}
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety")
+async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
+    """One answer, given back as the engine keeps it: same parts, same ids, same signatures."""
+    reply = Streamed(
+        [
+            chunk(part("I think", thought=True, signature=b"\x00thought")),
+            chunk(part("Let me ")),
+            chunk(part("see.", signature=b"\xfftext")),
+            chunk(
+                call("add", {"a": 2}, id="up_1", signature=b"\x80call"),
+                call("look", {}, id="up_2"),
+                finish="STOP",
+            ),
+        ]
+    )
+    async with connected(reply, "gemini-3-pro-preview") as (upstream, model):
+        fragments, error = await asked(model)
+        assert error is None
+        opaque = tuple(Opaque(one.provider, one.blob) for one in fragments if isinstance(one, Blob))
+        assert [one.provider for one in opaque] == ["google"] * 4
+        upstream.reply = OK
+        _, error = await asked(model, calling(*opaque))
+        assert error is None
+        answered, results = wire(upstream.requests[-1].json)["contents"][1:]
+    signed = {
+        name: base64.b64encode(raw).decode()
+        for name, raw in (("thought", b"\x00thought"), ("text", b"\xfftext"), ("call", b"\x80call"))
+    }
+    assert answered["parts"] == [
+        {"text": "I think", "thought": True, "thoughtSignature": signed["thought"]},
+        {"text": "Let me "},
+        {"text": "see.", "thoughtSignature": signed["text"]},
+        {"functionCall": {"id": "up_1", "name": "add", "args": {"a": 2}}, "thoughtSignature": signed["call"]},
+        {"functionCall": {"id": "up_2", "name": "look", "args": {}}},
+    ]
+    assert [one["functionResponse"]["id"] for one in results["parts"]] == ["up_1", "up_2"]
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        {"signature": "not base64!", "call": 0, "name": "add"},
+        {"signature": "aGk=", "call": 0, "name": "another"},
+        {"signature": "aGk=", "start": 5, "end": 900},
+        {"unknown": 1},
+        "text",
+    ],
+)
+async def test_a_mark_that_does_not_fit_any_more_is_left_out(blob: object) -> None:
+    body = await sent(calling(Opaque("google", blob)), OK)
+    assert "thoughtSignature" not in str(body)
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety", "models.conversation_moves_between_vendors")
+async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() -> None:
+    foreign = calling(Opaque("anthropic", {"signature": "theirs"}))
+    body = await sent(foreign, OK, "gemini-3-flash-preview")
+    calls = body["contents"][1]["parts"][1:]
+    assert calls[0]["thoughtSignature"] == base64.b64encode(UNSIGNED).decode()
+    assert "thoughtSignature" not in calls[1]
+    assert "theirs" not in str(body)
+    assert "thoughtSignature" not in str(await sent(foreign, OK, "gemini-2.5-pro"))
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety", "models.model_contract_suite_passes")
+async def test_images_and_files() -> None:
+    parts = (
+        Text("what?"),
+        Image(f"data:image/png;base64,{PIXEL}"),
+        Image("https://example.org/a/cat.jpg?size=1"),
+        Image("gs://bucket/dog.webp"),
+        File(name="a.pdf", media_type="application/pdf", data=PIXEL),
+        File(file_id="https://example.org/v1/files/7", media_type="text/plain"),
+    )
+    body = await sent(Prompt(messages=(Message("user", parts),)), OK)
+    assert body["contents"][0]["parts"] == [
+        {"text": "what?"},
+        {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
+        {"fileData": {"fileUri": "https://example.org/a/cat.jpg?size=1", "mimeType": "image/jpeg"}},
+        {"fileData": {"fileUri": "gs://bucket/dog.webp", "mimeType": "image/webp"}},
+        {"inlineData": {"mimeType": "application/pdf", "data": PIXEL}},
+        {"fileData": {"fileUri": "https://example.org/v1/files/7", "mimeType": "text/plain"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        Image("file:///etc/passwd"),
+        Image("http://example.org/cat.png"),
+        Image("data:image/png;base64,###"),
+        Image("x"),
+        File(name="empty"),
+    ],
+)
+async def test_what_cannot_be_shown_is_refused(image: Image | File) -> None:
+    async with connected(OK) as (upstream, model):
+        fragments, error = await asked(model, Prompt(messages=(Message("user", (image,)),)))
+        assert isinstance(error, CallerError)
+        assert not fragments
+        assert not upstream.requests
+
+
+async def test_an_image_of_a_tool_follows_the_results() -> None:
+    base = calling()
+    shown = replace(base.messages[-1], parts=(Text("a cat"), Image(f"data:image/png;base64,{PIXEL}")))
+    body = await sent(replace(base, messages=(*base.messages[:-1], shown)), OK)
+    assert [len(one["parts"]) for one in body["contents"]] == [1, 3, 2, 1]
+    assert "inlineData" in body["contents"][-1]["parts"][0]
+
+
+@pytest.mark.demand("models.google_thought_signatures_safety")
+async def test_empty_messages_are_left_out() -> None:
+    prompt = Prompt(messages=(said("user", "a"), said("assistant", ""), said("user", ""), said("user", "b")))
+    body = await sent(prompt, OK)
+    assert [one["parts"] for one in body["contents"]] == [[{"text": "a"}], [{"text": "b"}]]
+
+
+@pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
+async def test_a_message_of_calls_alone_is_not_empty() -> None:
+    """CopilotKit's adapter drops what has no words, and with it the calls that the next results are of."""
+    call = Message("assistant", calls=(Call("c1", "add", '{"a":1}'),))
+    body = await sent(Prompt(messages=(said("user", "go"), call, said("tool", "1", call_id="c1"))), OK)
+    parts = [key for one in body["contents"] for part in one["parts"] for key in part]
+    assert parts == ["text", "functionCall", "functionResponse"]
+
+
+@pytest.mark.parametrize("messages", [(), (said("assistant", "I begin."),), (said("user", ""),)])
+async def test_a_conversation_always_begins_with_the_user(messages: tuple[Message, ...]) -> None:
+    body = await sent(Prompt(messages=messages), OK)
+    assert body["contents"][0] == {"role": "user", "parts": [{"text": "…"}]}
+
+
+async def test_a_result_without_its_call_is_told_as_words() -> None:
+    prompt = Prompt(messages=(said("user", "a"), said("tool", "lost", call_id="gone")))
+    assert (await sent(prompt, OK))["contents"][-1] == {"role": "user", "parts": [{"text": "lost"}]}
+
+
+async def test_an_output_schema_beside_tools_only_where_it_is_taken() -> None:
+    schema = {"type": "object", "properties": {"x": {"const": "a"}}}
+    narrow = {"type": "object", "properties": {"x": {"type": "string", "enum": ["a"]}}}
+    alone = Prompt(messages=(said("user", "a"),), output_schema=schema)
+    made = (await sent(alone, OK))["generationConfig"]
+    assert (made["responseMimeType"], made["responseJsonSchema"]) == ("application/json", narrow)
+    beside = replace(alone, tools=(ADD,))
+    body = await sent(beside, OK)
+    assert "responseJsonSchema" not in body["generationConfig"]
+    assert body["systemInstruction"]["parts"][0]["text"].endswith('{"x":{"const":"a"}}}')
+    assert "responseJsonSchema" in (await sent(beside, OK, "gemini-3-pro"))["generationConfig"]
+
+
+async def test_how_it_thinks_is_an_option() -> None:
+    prompt = Prompt(messages=(said("user", "a"),))
+    made = await sent(prompt, OK, thoughts=False, thinking_budget=0)
+    assert made["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
+    made = await sent(prompt, OK, "gemini-3-pro", thinking_level="low")
+    assert made["generationConfig"]["thinkingConfig"] == {"includeThoughts": True, "thinkingLevel": "LOW"}
+    assert not (await sent(prompt, OK, "gemini-2.0-flash"))["generationConfig"]
+
+
+async def test_half_a_character_is_refused_before_it_is_sent() -> None:
+    async with connected(OK) as (upstream, model):
+        _, error = await asked(model, Prompt(messages=(said("user", "half \ud800"),)))
+        assert isinstance(error, CallerError)
+        assert not upstream.requests
+
+
+@pytest.mark.demand("models.google_name_google_genai")
+async def test_a_schema_that_a_model_does_not_keep_to_is_told_in_words() -> None:
+    prompt = Prompt(messages=(said("user", "a"),), output_schema={"type": "object"})
+    enforced = await sent(prompt, OK)
+    assert "responseJsonSchema" in enforced["generationConfig"]
+    told = await sent(prompt, OK, schema=False)
+    assert "responseJsonSchema" not in told.get("generationConfig", {})
+    assert "fits this JSON Schema" in told["systemInstruction"]["parts"][0]["text"]

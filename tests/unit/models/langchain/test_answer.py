@@ -1,0 +1,283 @@
+"""What is made of all that a Runnable may yield."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import RunnableGenerator, RunnableLambda
+
+from rightseat.errors import Incomplete, Misused, UpstreamGarbled
+from rightseat.models.langchain.answer import Answer
+from rightseat.types.chunks import (
+    CallArgs,
+    CallName,
+    Finish,
+    Fragment,
+    Opaque,
+    Reasoning,
+    Refusal,
+    Text,
+    Used,
+)
+from rightseat.types.events import Usage
+from tests.contract.models.cases import heard
+from tests.kit.vendors.langchain import Said, Whole, chunk, piece
+from tests.unit.models.langchain.asking import asked
+
+CALL = AIMessage("", tool_calls=[{"name": "add", "args": {"a": "é"}, "id": "up_1"}])
+
+
+def answered(*values: Any) -> list[Fragment]:
+    answer = Answer("kit")
+    return [fragment for value in values for fragment in answer.take(value)] + answer.end()
+
+
+def calls(*pieces: Any) -> tuple[tuple[str, str], ...]:
+    return heard(answered(*(chunk("", one) for one in pieces))).calls
+
+
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
+def test_pieces_are_told_apart_by_index() -> None:
+    found = answered(
+        chunk("", piece(0, "up_1", "add", ""), piece(1, "up_2", "look", None)),
+        chunk("", piece(1, args='{"x"'), piece(0, args='{"a": 2')),
+        chunk("", piece(0, args="}")),
+        chunk("", piece(1, args=": 1}")),
+    )
+    assert heard(found).calls == (("add", '{"a": 2}'), ("look", '{"x": 1}'))
+    assert found[-1] == Finish("calls")
+
+
+def test_indexes_need_not_begin_at_0() -> None:
+    """Anthropic's count the text before them."""
+    assert calls(piece(2, "a", "add", "{}"), piece(5, "b", "look", "{"), piece(5, args="}")) == (
+        ("add", "{}"),
+        ("look", "{}"),
+    )
+
+
+def test_one_index_for_all_is_told_apart_by_id() -> None:
+    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(0, "b", "add", '{"a": 2}')) == (
+        ("add", '{"a": 1}'),
+        ("add", '{"a": 2}'),
+    )
+
+
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
+def test_without_index_by_id() -> None:
+    first, second = piece(None, "a", "add", "{"), piece(None, "b", "add", "{")
+    assert calls(first, second, piece(None, "a", None, "}"), piece(None, "b", None, "}")) == (
+        ("add", "{}"),
+        ("add", "{}"),
+    )
+
+
+def test_without_both_by_order() -> None:
+    assert calls(
+        piece(name="add", args='{"a"'), piece(args=": 1}"), piece(name="add", args="{}"), piece(name="look")
+    ) == (("add", '{"a": 1}'), ("add", "{}"), ("look", ""))
+
+
+def test_a_call_that_is_said_again_at_the_end_is_one() -> None:
+    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(None, "a", "add", '{"a": 1}')) == (
+        ("add", '{"a": 1}'),
+    )
+
+
+def test_arguments_before_the_name() -> None:
+    assert calls(piece(0, "a", None, '{"a": '), piece(0, None, "add", None), piece(0, args="1}")) == (
+        ("add", '{"a": 1}'),
+    )
+
+
+def test_whole_calls() -> None:
+    streamed = AIMessageChunk(content="", tool_calls=CALL.tool_calls * 2)
+    wrong = AIMessage("", invalid_tool_calls=[{"name": "add", "args": "{", "id": "x", "error": None}])
+    assert answered(CALL) == [CallName(0, "add"), CallArgs(0, '{"a": "é"}'), Finish("calls")]
+    assert heard(answered(AIMessageChunk(content="", tool_calls=CALL.tool_calls))).calls[0][0] == "add"
+    assert heard(answered(streamed)).calls[0][0] == "add"
+    assert heard(answered(wrong)).calls == (("add", "{"),)
+
+
+def test_a_call_without_a_name_is_garbled() -> None:
+    with pytest.raises(UpstreamGarbled):
+        answered(chunk("", piece(0, "a", None, "{}")))
+
+
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (chunk("a"), [Text("a")]),
+        (chunk(["a", {"type": "text", "text": "b"}]), [Text("a"), Text("b")]),
+        (chunk([{"type": "thinking", "thinking": "hm", "index": 0}]), [Reasoning("hm")]),
+        (chunk([{"type": "reasoning", "reasoning": "hm"}]), [Reasoning("hm")]),
+        (chunk([{"type": "reasoning", "summary": [{"text": "h"}, {"text": "m"}]}]), [Reasoning("hm")]),
+        (chunk(additional_kwargs={"reasoning_content": "hm"}), [Reasoning("hm")]),
+        (chunk([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "tool_use", "id": "a"}, {}]), []),
+        (chunk([{"type": "input_json_delta", "partial_json": "{"}]), []),
+        (chunk([{"type": "refusal", "refusal": "no"}]), [Refusal("no")]),
+        (chunk(additional_kwargs={"refusal": "no"}), [Refusal("no")]),
+        (AIMessage("a"), [Text("a")]),
+        (ChatGenerationChunk(message=chunk("a")), [Text("a")]),
+        ("a", [Text("a")]),
+        ("", []),
+        (None, []),
+        ({"messages": [HumanMessage("q"), AIMessage("a")]}, [Text("a")]),
+        ({"messages": [AIMessage("old"), HumanMessage("q")]}, []),
+        ({"output": "a", "other": 1}, [Text("a")]),
+        ({"answer": AIMessage("a")}, [Text("a")]),
+        ({"steps": 1}, []),
+        ([HumanMessage("q"), AIMessage("a")], [Text("a")]),
+        ([], []),
+        (HumanMessage("q"), []),
+        (ToolMessage("r", tool_call_id="x"), []),
+        (chunk("", id="another", chunk_position="last"), []),
+    ],
+)
+def test_a_value(value: Any, found: list[Fragment]) -> None:
+    assert answered(value) == [*found, Finish("stop")]
+
+
+@pytest.mark.parametrize("value", [7, object()])
+def test_what_is_no_answer_is_said_to_be_none(value: object) -> None:
+    with pytest.raises(Misused, match=type(value).__name__):
+        answered(value)
+
+
+def test_counts_add_up_as_langchain_adds_them() -> None:
+    first = {
+        "input_tokens": 9,
+        "output_tokens": 0,
+        "total_tokens": 9,
+        "input_token_details": {"cache_read": 4},
+    }
+    last = {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}
+    found = answered(chunk("a", usage_metadata=first), chunk(usage_metadata=last))
+    assert found == [Text("a"), Used(Usage(9, 5, 4)), Finish("stop")]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"finish_reason": "stop"}, "stop"),
+        ({"finish_reason": "tool_calls"}, "stop"),
+        ({"finish_reason": "length"}, "length"),
+        ({"finish_reason": "MAX_TOKENS"}, "length"),
+        ({"stop_reason": "max_tokens"}, "length"),
+        ({"stop_reason": "end_turn"}, "stop"),
+        ({"stop_reason": "refusal"}, "content_filter"),
+        ({"finish_reason": "content_filter"}, "content_filter"),
+        ({"finish_reason": "SAFETY"}, "content_filter"),
+        ({"done_reason": "length"}, "length"),
+        ({"stopReason": "guardrail_intervened"}, "content_filter"),
+        ({"finish_reason": None, "model_name": "length"}, "stop"),
+    ],
+)
+def test_why_it_stopped(metadata: dict[str, Any], reason: Any) -> None:
+    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == Finish(reason)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_vendor_that_always_says_why_and_does_not_was_cut(provider: str) -> None:
+    """Their packages take a stream that ends too early for one that is over."""
+    who = {"model_provider": provider}
+    with pytest.raises(Incomplete):
+        answered(chunk("a", response_metadata=who), chunk(chunk_position="last"))
+    for told in ({"finish_reason": "stop"}, {"stop_reason": "end_turn"}, {"status": "completed"}):
+        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == Finish(
+            "stop"
+        )
+
+
+def test_signed_thoughts_are_kept_whole() -> None:
+    found = answered(
+        chunk([{"type": "thinking", "thinking": "I ", "index": 0}]),
+        chunk([{"type": "thinking", "thinking": "see", "index": 0}]),
+        chunk([{"type": "thinking", "signature": "sig", "index": 0}]),
+        chunk([{"type": "redacted_thinking", "data": "xyz", "index": 1}]),
+        chunk([{"type": "text", "text": "yes", "index": 2}]),
+    )
+    assert found[:3] == [Reasoning("I "), Reasoning("see"), Text("yes")]
+    assert found[3] == Opaque(
+        "langchain",
+        {
+            "model": "kit",
+            "blocks": [
+                {"type": "thinking", "thinking": "I see", "signature": "sig"},
+                {"type": "redacted_thinking", "data": "xyz"},
+            ],
+        },
+    )
+
+
+@pytest.mark.parametrize("value", [chunk("\ud800"), "\udfff"])
+def test_half_a_character_is_refused(value: Any) -> None:
+    with pytest.raises(UpstreamGarbled):
+        answered(value)
+
+
+async def words() -> AsyncIterator[str]:
+    for word in ("a", "b"):
+        yield word
+
+
+def sync_words() -> Iterator[str]:
+    yield from ("a", "b")
+
+
+async def said_by(_: Any) -> AsyncIterator[str]:
+    async for word in words():
+        yield word
+
+
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel")
+@pytest.mark.parametrize(
+    "thing",
+    [
+        Said(chunks=[chunk("a"), chunk("b")]),
+        Said(chunks=[chunk("a"), chunk("b")]).with_config(tags=["x"]),
+        Whole(message=AIMessage("ab")),
+        RunnableLambda(lambda _: "ab"),
+        RunnableLambda(lambda _: AIMessage("ab")),
+        RunnableLambda(lambda _: {"messages": [AIMessage("ab")]}),
+        RunnableLambda(lambda _: iter(["a", AIMessage("b")])),
+        RunnableLambda(lambda _: words()),
+        RunnableLambda(lambda _: iter([words()])),
+        RunnableGenerator(said_by),
+        RunnableLambda(lambda _: "go") | Said(chunks=[chunk("a"), chunk("b")]),
+        lambda: Said(chunks=[chunk("a"), chunk("b")]),
+        lambda _messages: "ab",
+        lambda _messages: sync_words(),
+        said_by,
+    ],
+)
+async def test_everything_that_answers(thing: Any) -> None:
+    fragments, error = await asked(thing)
+    assert error is None
+    assert heard(fragments).text == "ab"
+    assert fragments[-1] == Finish("stop")
+
+
+@pytest.mark.demand("models.langchain_module_attr_basechatmodel", "models.model_contract_suite_passes")
+@given(st.lists(st.integers(1, 30), max_size=6), st.lists(st.integers(1, 30), max_size=6))
+def test_arguments_split_anywhere_and_interleaved_stay_apart(first: list[int], second: list[int]) -> None:
+    whole = ['{"a": "é\\u2028 🙂", "b": [1, 2]}', '{"x": {"y": null}}']
+    cuts = [_split(text, places) for text, places in zip(whole, (first, second), strict=True)]
+    pieces = [chunk("", piece(0, "a", "add")), chunk("", piece(1, "b", "look"))]
+    for n in range(max(map(len, cuts))):
+        pieces += [chunk("", piece(i, args=cut[n])) for i, cut in enumerate(cuts) if n < len(cut)]
+    fragments, error = asyncio.run(asked(Said(chunks=pieces)))
+    assert error is None
+    assert heard(fragments).calls == (("add", whole[0]), ("look", whole[1]))
+
+
+def _split(text: str, places: list[int]) -> list[str]:
+    cuts = sorted({0, *(place for place in places if place < len(text)), len(text)})
+    return [text[start:end] for start, end in itertools.pairwise(cuts)]

@@ -1,0 +1,68 @@
+"""DeepSeek: prompts of both shapes, and thoughts that they open. The rest is in tests/contract/formats."""
+
+import pytest
+
+from rightseat.models.llamacpp.formats import detect
+from rightseat.models.llamacpp.formats.deepseek import DeepSeek, DeepSeekV31
+from rightseat.models.llamacpp.formats.thinking import Thinking
+from tests.unit.models.llamacpp.formats.prompting import ASKED, WITH_TEXT, calls_of, golden, made, planned
+from tests.unit.models.llamacpp.gbnf import Grammar
+
+# R1 shows calls, but only where there is no text beside them, and both say nothing of tools.
+R1, R1_PROMPT = golden("deepseek.jinja"), golden("deepseek.txt")
+V31, V31_PROMPT = golden("deepseek-v3.1.jinja"), golden("deepseek-v3.1.txt")
+over_shapes = pytest.mark.parametrize(
+    ("source", "format", "expected"),
+    [(R1, DeepSeek, R1_PROMPT), (V31, DeepSeekV31, V31_PROMPT)],
+    ids=["r1", "v3.1"],
+)
+
+
+@pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
+@over_shapes
+def test_the_prompt(source: str, format: type[DeepSeek], expected: str) -> None:
+    template = made(source)
+    found = detect(source, template.abilities)
+    assert type(found) is format
+    plan, prompt = planned(found, template)
+    assert prompt == expected
+    assert plan.tools == ()
+
+
+@over_shapes
+def test_what_the_template_shows_is_what_may_be_written(
+    source: str, format: type[DeepSeek], expected: str
+) -> None:
+    plan, _ = planned(format(), made(source), mode="required")
+    shown = expected[expected.rindex("<｜tool▁calls▁begin｜>") : expected.index("</s>")]
+    thought = "Hm.</think>\n\n" if source is R1 else ""
+    grammar = Grammar.read(plan.grammar)
+    assert grammar.accepts(thought + shown)
+    # Distilled models leave outer marks out.
+    for short in (shown.replace("<｜tool▁calls▁begin｜>", ""), shown.replace("<｜tool▁calls▁end｜>", "")):
+        assert grammar.accepts(thought + short)
+        assert calls_of(plan, thought + short) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
+
+
+def test_the_prompt_opens_a_thought_or_closes_it() -> None:
+    assert Thinking.of(R1, made(R1).abilities.ending) == Thinking(may=True, begun=True)
+    assert Thinking.of(V31, made(V31).abilities.ending) == Thinking()
+
+
+def test_text_beside_earlier_calls_does_not_hide_them() -> None:
+    template = made(R1)
+    assert not template.abilities.text_and_calls
+    _, prompt = planned(DeepSeek(), template, ASKED, WITH_TEXT)
+    assert (
+        "<｜Assistant｜>Well.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>add\n```json\n"
+        in prompt
+    )
+
+
+def test_a_name_that_ends_too_early_is_not_read() -> None:
+    plan, _ = planned(DeepSeekV31(), made(V31))
+    reader = plan.reader()
+    reader.feed("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add<｜tool")
+    reader.close()
+    assert reader.inside
+    assert not reader.calls

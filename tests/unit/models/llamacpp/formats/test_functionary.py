@@ -1,0 +1,172 @@
+"""Functionary v2, v3 and v3.2: prompts, recipients, Python. v3.1 is in test_llama31.py."""
+
+import json
+
+import pytest
+
+from rightseat.errors import CallerError
+from rightseat.models.llamacpp.formats import Format, Plan, detect
+from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2
+from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3, FunctionaryV32
+from rightseat.models.llamacpp.template import chatml
+from rightseat.types.messages import Call, Message, said
+from rightseat.types.model import ToolSpec
+from tests.contract.models.cases import Heard, heard
+from tests.unit.models.llamacpp.formats.prompting import ADD, ASKED, TALK, calls_of, golden, made, planned
+from tests.unit.models.llamacpp.gbnf import Grammar
+
+SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+CODE = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
+over_formats = pytest.mark.parametrize(
+    "format", [FunctionaryV2(), FunctionaryV3(), FunctionaryV32()], ids=lambda format: format.name
+)
+
+
+def native(format: Format) -> str:
+    return golden(f"{format.name}.jinja")
+
+
+def to(format: Format, recipient: str, told: str) -> str:
+    middle = "\n<|content|>" if isinstance(format, FunctionaryV2) else "\n"
+    return f"{recipient}{middle}{told}"
+
+
+def between(format: Format) -> str:
+    return "\n<|from|>assistant\n<|recipient|>" if isinstance(format, FunctionaryV2) else ">>>"
+
+
+def read(plan: Plan, text: str) -> Heard:
+    reader = plan.reader()
+    fragments = [fragment for part in text for fragment in reader.feed(part)]
+    return heard([*fragments, *reader.close()])
+
+
+@pytest.mark.demand("llamacpp.functionary_v2_v3_v3", "llamacpp.golden_prompts_per_format")
+@over_formats
+def test_the_prompt(format: Format) -> None:
+    template = made(native(format))
+    found = detect(template.source, template.abilities)
+    assert type(found) is type(format)
+    assert planned(found, template)[1] == golden(f"{format.name}.txt")
+
+
+@pytest.mark.demand("llamacpp.functionary_v2_v3_v3")
+@over_formats
+def test_what_the_template_shows_is_what_may_be_written(format: Format) -> None:
+    plan, prompt = planned(format, made(native(format)), mode="required")
+    begin = between(format).lstrip()
+    first = prompt.index(f"{begin}add") + len(begin)
+    shown = prompt[first : prompt.index('{"a": 3}') + len('{"a": 3}')]
+    assert Grammar.read(plan.grammar).accepts(shown)
+    assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
+
+
+@over_formats
+def test_a_prompt_ends_where_the_recipient_begins(format: Format) -> None:
+    for source in (native(format), chatml()):
+        begin = between(format).lstrip()
+        _, prompt = planned(format, made(source), ASKED)
+        assert prompt.endswith(begin)
+        assert not prompt.removesuffix(begin).rstrip().endswith(begin)
+        # Where nobody else may be told anything, it is everybody's.
+        for mode, tools in (("none", (ADD,)), ("auto", ())):
+            _, prompt = planned(format, made(source), ASKED, mode=mode, tools=tools)
+            assert prompt.endswith(to(format, "all", ""))
+            assert "type add" not in prompt
+
+
+@over_formats
+def test_text_is_told_to_all(format: Format) -> None:
+    plan, _ = planned(format, made(native(format)), ASKED)
+    grammar = Grammar.read(plan.grammar)
+    text = to(format, "all", "It is >>> four\n>>>adds\n.")
+    assert grammar.accepts(text)
+    assert read(plan, text) == Heard(text="It is >>> four\n>>>adds\n.")
+    both = text + between(format) + to(format, "add", '{"a": 4}')
+    assert grammar.accepts(both)
+    assert read(plan, both) == Heard(text="It is >>> four\n>>>adds\n.", calls=(("add", '{"a": 4}'),))
+    for wrong in ("Hello.", to(format, "sub", "{}"), to(format, "all", "x") + between(format) + "all\nx"):
+        assert not grammar.accepts(wrong)
+
+
+@over_formats
+def test_text_without_a_recipient_is_still_text(format: Format) -> None:
+    plan, _ = planned(format, made(native(format)), ASKED)
+    assert read(plan, "Good day.") == Heard(text="Good day.")
+
+
+@over_formats
+def test_with_tool_choice_none_other_recipients_are_not_heard(format: Format) -> None:
+    plan, _ = planned(format, made(native(format)), ASKED, mode="none")
+    assert read(plan, "Four." + between(format) + to(format, "add", '{"a": 4}')) == Heard(text="Four.")
+    assert read(plan, "Good day. >>> x") == Heard(text="Good day. >>> x")
+
+
+@over_formats
+def test_an_output_schema_is_for_all(format: Format) -> None:
+    plan, _ = planned(format, made(native(format)), ASKED, output_schema=SCHEMA)
+    grammar = Grammar.read(plan.grammar)
+    assert grammar.accepts(to(format, "all", '{"ok": true}'))
+    assert read(plan, to(format, "all", '{"ok": true}')) == Heard(text='{"ok": true}')
+    assert grammar.accepts(to(format, "add", '{"a": 1}'))
+    assert not grammar.accepts(to(format, "all", "Yes."))
+    assert not grammar.accepts('{"ok": true}')
+
+
+@over_formats
+def test_a_marker_that_is_cut_off_is_nobodys_text(format: Format) -> None:
+    plan, _ = planned(format, made(native(format)), ASKED)
+    call = to(format, "add", '{"a": 1}')
+    for end in range(len(between(format))):
+        assert read(plan, call + between(format)[:end]) == Heard(calls=(("add", '{"a": 1}'),))
+
+
+@over_formats
+def test_names_that_cannot_be_recipients(format: Format) -> None:
+    for name in ("all", "a\nb", "a\n<|content|>b"):
+        with pytest.raises(CallerError, match="name"):
+            planned(format, made(native(format)), ASKED, tools=(ToolSpec(name, "", {"type": "object"}),))
+
+
+def test_results_are_named_after_their_calls() -> None:
+    talk = (*TALK[:3], said("tool", "4", call_id="call_t_0"), said("tool", "?", call_id="nobody's"))
+    _, prompt = planned(FunctionaryV2(), made(native(FunctionaryV2())), *talk)
+    assert "<|from|>add\n<|recipient|>all\n<|content|>4\n" in prompt
+    assert "<|from|>tool\n<|recipient|>all\n<|content|>?\n" in prompt
+
+
+@over_formats
+def test_in_words_where_the_template_knows_none(format: Format) -> None:
+    talk = (ASKED, Message("assistant", said("assistant", "Well.").parts, (Call("c", "add", '{"a": 2}'),)))
+    plan, prompt = planned(format, made(chatml()), *talk)
+    assert "type add = (_: {\na: number,\n}) => any;" in prompt
+    told = plan.messages[-1].text
+    assert told.startswith(between(format).lstrip() + to(format, "all", "Well."))
+    assert read(plan, told) == Heard(text="Well.", calls=(("add", '{"a": 2}'),))
+
+
+# ---- v3.2's Python
+
+
+@pytest.mark.parametrize("name", ["python", "ipython", "code_interpreter"])
+def test_the_interpreter_is_told_code(name: str) -> None:
+    template = made(native(FunctionaryV32()))
+    code = 'print("é")\n>>> x\n'
+    earlier = Message("assistant", calls=(Call("c", name, json.dumps({"code": "1 +\n1"})),))
+    tools = (ToolSpec(name, "", CODE), ADD)
+    plan, prompt = planned(FunctionaryV32(), template, ASKED, earlier, mode="required", tools=tools)
+    assert "// python runs code" in prompt
+    assert ">>>python\n1 +\n1<|eot_id|>" in prompt
+    assert Grammar.read(plan.grammar).accepts(f"python\n{code}")
+    found = read(plan, f'python\n{code}>>>add\n{{"a": 1}}')
+    assert [call for call, _ in found.calls] == [name, "add"]
+    assert json.loads(found.calls[0][1]) == {"code": code.rstrip()}
+    assert json.loads(read(plan, f"python\n{code}").calls[0][1]) == {"code": code.rstrip()}
+
+
+def test_other_templates_know_no_interpreter() -> None:
+    tools = (ToolSpec("python", "", CODE),)
+    for format, source in ((FunctionaryV3(), native(FunctionaryV3())), (FunctionaryV32(), chatml())):
+        plan, _ = planned(format, made(source), ASKED, mode="required", tools=tools)
+        assert Grammar.read(plan.grammar).accepts('python\n{"code": "x"}')
+        assert not Grammar.read(plan.grammar).accepts("python\nx")

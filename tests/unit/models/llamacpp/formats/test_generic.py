@@ -1,0 +1,150 @@
+"""The generic form in a prompt, and its grammar. More in tests/contract/formats and tests/unit/tools."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightseat.models.llamacpp.abilities import Abilities
+from rightseat.models.llamacpp.formats import Ask, Plan, detect, named
+from rightseat.models.llamacpp.formats.generic import Generic
+from rightseat.models.llamacpp.template import chatml
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, ToolSpec
+from tests.contract.formats.cases import OUTPUT, TOOLS
+from tests.contract.models.cases import Heard, heard
+from tests.unit.models.llamacpp.formats.prompting import TALK, made, planned
+from tests.unit.models.llamacpp.gbnf import Grammar
+
+TOLD = """<|im_start|>system
+Be brief.
+
+You are a function calling AI model.
+Here are the tools available:
+// Adds.
+type add = (_: {
+a: number,
+}) => any;
+
+Please respond in JSON format with the following schema:
+
+{
+  thought_about_next_step_only: string,
+  next_step: {
+    tool_calls: {
+      name: string,
+      arguments: any
+    }[]
+  } | {
+    result: string
+  }
+}<|im_end|>
+<|im_start|>user
+2 and 3?<|im_end|>
+<|im_start|>assistant
+{"thought_about_next_step_only": "", "next_step": {"tool_calls": [\
+{"name": "add", "arguments": {"a": 2}}, {"name": "add", "arguments": {"a": 3}}]}}<|im_end|>
+<|im_start|>user
+Result of add:
+4<|im_end|>
+<|im_start|>user
+Result of add:
+5<|im_end|>
+<|im_start|>assistant
+"""
+
+
+def step(text: str, thought: str = "Hm.") -> str:
+    return f'{{"thought_about_next_step_only": {json.dumps(thought)}, "next_step": {{{text}}}}}'
+
+
+def read(plan: Plan, text: str) -> Heard:
+    reader = plan.reader()
+    return heard([*reader.feed(text), *reader.close()])
+
+
+@pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.golden_prompts_per_format")
+def test_the_prompt() -> None:
+    template = made(chatml())
+    assert detect(chatml(), template.abilities).name == named("generic").name == "generic"
+    plan, prompt = planned(Generic(), template, *TALK)
+    assert prompt == TOLD
+    assert (plan.tools, plan.stops, plan.enveloped) == ((), (), True)
+
+
+def test_a_result_is_told_with_the_name_that_its_call_had() -> None:
+    talk = (*TALK[:3], said("tool", "4", call_id="call_t_0"), said("tool", "?", call_id="other"))
+    _, prompt = planned(Generic(), made(chatml()), *talk)
+    assert "Result of add:\n4<" in prompt
+    assert "Result:\n?<" in prompt
+
+
+def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
+    source = "{{ tools }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ m.tool_calls }}\n{% endfor %}"
+    plan, prompt = planned(Generic(), made(source), *TALK)
+    assert plan.tools == ()
+    assert prompt.startswith("None")
+    assert '"next_step": {"tool_calls"' in prompt
+
+
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
+@pytest.mark.parametrize(
+    ("mode", "text", "taken"),
+    [
+        ("auto", step('"result": "Words."'), True),
+        ("auto", step('"result": ""'), False),
+        ("auto", step('"result": "' + "x" * 5000 + '"'), True),
+        ("auto", step('"result": 5'), False),
+        ("auto", step('"tool_calls": []'), False),
+        ("auto", "Words.", False),
+        ("required", step('"result": "Words."'), False),
+        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), True),
+        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', "x" * 301), False),
+        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": "2"}}]'), False),
+        # Where one tool is left there is nothing to think about.
+        ("required", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), False),
+        ("required", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', ""), True),
+        ("required", '{"next_step": {"tool_calls": [{"name": "add", "arguments": {"a": 2}}]}}', True),
+    ],
+)
+def test_the_grammar(mode: Any, text: str, taken: bool) -> None:
+    plan, _ = planned(Generic(), made(chatml()), mode=mode)
+    assert Grammar.read(plan.grammar).accepts(text) == taken
+
+
+@pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.output_schema_told_model")
+def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> None:
+    ask = Ask(
+        prompt=Prompt(messages=(said("user", "?"),), tools=TOOLS, output_schema=OUTPUT),
+        abilities=Abilities(system=True),
+    )
+    plan = Generic().plan(ask)
+    grammar = Grammar.read(plan.grammar)
+    answer = step('"result": {"ok": true}')
+    assert grammar.accepts(answer)
+    assert not grammar.accepts(step('"result": "Yes."'))
+    assert read(plan, answer) == Heard('{"ok": true}', "Hm.")
+    assert '"ok"' in plan.messages[0].text
+
+
+@pytest.mark.demand("llamacpp.generic_other_model_thought")
+@pytest.mark.parametrize(("thought", "found"), [("content", Heard("Hm.")), ("reasoning", Heard("", "Hm."))])
+def test_where_the_thought_goes(thought: Any, found: Heard) -> None:
+    ask = Ask(
+        prompt=Prompt(messages=(said("user", "?"),), tools=TOOLS),
+        abilities=Abilities(system=True),
+        thought=thought,
+    )
+    plan = Generic().plan(ask)
+    assert read(plan, step('"result": ""')) == (Heard("Hm.\n\n") if thought == "content" else found)
+    assert read(plan, step('"x": 1')) == found
+
+
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
+def test_tools_as_json_schema() -> None:
+    ask = Ask(
+        prompt=Prompt(messages=(said("user", "?"),), tools=(ToolSpec("odd", "", {"title": "Odd"}),)),
+        abilities=Abilities(system=True),
+        publish="json",
+    )
+    assert '"parameters": {"title": "Odd"}' in Generic().plan(ask).messages[0].text

@@ -1,0 +1,71 @@
+"""Hermes: prompts, and what is particular to it. The rest is in tests/contract/formats."""
+
+import pytest
+
+from rightseat.models.llamacpp.formats import detect
+from rightseat.models.llamacpp.formats.hermes import Hermes
+from rightseat.models.llamacpp.template import chatml
+from rightseat.types.messages import said
+from tests.unit.models.llamacpp.formats.prompting import ASKED, WITH_TEXT, calls_of, golden, made, planned
+from tests.unit.models.llamacpp.gbnf import Grammar
+
+NATIVE, PROMPT, TOLD = golden("hermes.jinja"), golden("hermes.txt"), golden("hermes-told.txt")
+XML = NATIVE.replace(
+    """{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}""",
+    "<function={{ c.function.name }}>{{ c.function.arguments | tojson }}</function>",
+)
+
+
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes", "llamacpp.golden_prompts_per_format")
+def test_a_template_that_knows_tools_tells_of_them() -> None:
+    template = made(NATIVE)
+    assert detect(NATIVE, template.abilities).name == "hermes"
+    plan, prompt = planned(Hermes(), template)
+    assert prompt == PROMPT
+    assert plan.tools[0]["function"]["name"] == "add"
+
+
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes")
+def test_a_template_that_does_not_gets_the_seeds_words() -> None:
+    plan, prompt = planned(Hermes(), made(chatml()))
+    assert prompt == TOLD
+    assert plan.tools == ()
+
+
+@pytest.mark.demand("llamacpp.hermes_2_pro_hermes")
+def test_what_the_template_shows_is_what_may_be_written() -> None:
+    template = made(NATIVE)
+    plan, _ = planned(Hermes(), template, mode="required")
+    shown = PROMPT[PROMPT.index("<tool_call>\n") : PROMPT.index("</assistant>")]
+    assert Grammar.read(plan.grammar).accepts(shown)
+    assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
+
+
+@pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
+def test_other_calls_within_the_same_tags_are_not_this_format() -> None:
+    """Qwen's coders write XML there."""
+    assert detect(XML, made(XML).abilities).name == "generic"
+
+
+@pytest.mark.demand("llamacpp.output_schema_told_model")
+def test_the_output_schema_is_told_in_its_own_sentence() -> None:
+    schema = {"type": "object", "properties": {}}
+    plan, _ = planned(Hermes(), made(NATIVE), said("system", "Be brief."), ASKED, output_schema=schema)
+    assert plan.messages[0].text == (
+        "Be brief.\n\nYou are a helpful assistant that answers in JSON. Here's the json schema you must "
+        'adhere to:\n<schema>\n{\n  "type": "object",\n  "properties": {}\n}\n</schema>'
+    )
+
+
+def test_the_other_order_is_read_too() -> None:
+    plan, _ = planned(Hermes(), made(NATIVE))
+    text = 'Well. <tool_call>{"arguments": {"a": 1}, "name": "add"}</tool_call>\n<tool_call>{"name": "add", '
+    assert calls_of(plan, text + '"parameters": "{\\"a\\": 2}"}</tool_call>\n') == [
+        ("add", '{"a": 1}'),
+        ("add", '{"a": 2}'),
+    ]
+
+
+def test_text_beside_earlier_calls() -> None:
+    _, prompt = planned(Hermes(), made(chatml()), ASKED, WITH_TEXT)
+    assert 'assistant\nWell.\n<tool_call>\n{"name"' in prompt

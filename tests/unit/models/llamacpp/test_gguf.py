@@ -1,0 +1,159 @@
+"""The head of a GGUF file; the file may be anything (security row 29)."""
+
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.models.llamacpp import gguf
+from rightseat.models.llamacpp.gguf import GgufError
+from tests.unit.models.llamacpp import ggufs
+
+HUGE = 2**63
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> "Write":
+    return Write(tmp_path / "model.gguf")
+
+
+class Write:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, data: bytes) -> Path:
+        self.path.write_bytes(data)
+        return self.path
+
+
+def test_what_a_file_says(write: Write) -> None:
+    path = write(
+        ggufs.gguf(
+            *ggufs.usual(ggufs.string("tokenizer.chat_template.tool_use", "{{ tools }}")),
+            tensors=[ggufs.tensor("a", [8, 2]), ggufs.tensor("b", [32], kind=2, offset=64)],
+            data=bytes(64 + 18),
+        )
+    )
+    header = gguf.read(path)
+    assert (header.version, header.architecture, header.context_length) == (3, "llama", 8192)
+    assert (header.vocabulary, header.tensors) == (5, 2)
+    assert (header.bos, header.eos, header.add_bos) == ("<|im_start|>", "<|im_end|>", False)
+    assert header.template == "{{ messages }}"
+    assert header.templates == {"tool_use": "{{ tools }}"}
+    assert (header.control, header.added) == (("<|im_start|>", "<|im_end|>"), ("<tool_call>",))
+
+
+def test_a_file_with_little_in_it(write: Write) -> None:
+    header = gguf.read(write(ggufs.gguf(ggufs.string("general.architecture", "bert"), version=2)))
+    assert (header.context_length, header.template, header.bos, header.add_bos) == (None, None, None, None)
+    assert (header.vocabulary, header.control, header.templates) == (0, (), {})
+
+
+def test_tokens_that_are_not_utf8_do_no_harm(write: Write) -> None:
+    broken = ggufs.text("general.name") + struct.pack("<I", ggufs.STRING) + ggufs.text(b"\xff\xfe")
+    header = gguf.read(write(ggufs.gguf(*ggufs.usual(broken))))
+    assert header.values["general.name"] == "��"
+
+
+def test_a_token_number_beyond_the_vocabulary_is_no_token(write: Write) -> None:
+    pairs = [ggufs.string("general.architecture", "x"), ggufs.number("tokenizer.ggml.bos_token_id", 7)]
+    assert gguf.read(write(ggufs.gguf(*pairs, ggufs.strings("tokenizer.ggml.tokens", ["a"])))).bos is None
+
+
+NAMED = ggufs.string("general.architecture", "llama")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "too short"),
+        (b"GGUF", "too short"),
+        (ggufs.gguf(NAMED, magic=b"GGML"), "does not begin with GGUF"),
+        (ggufs.gguf(NAMED, version=1), "version 1"),
+        (ggufs.gguf(NAMED, version=0x03000000), "big-endian"),
+        (ggufs.gguf(NAMED, keys=HUGE), "keys"),
+        (ggufs.gguf(NAMED, count=HUGE), "tensors"),
+        (ggufs.gguf(NAMED, count=1), "ends in the middle"),
+        (ggufs.gguf(NAMED, NAMED), "twice"),
+        (ggufs.gguf(NAMED, keys=2), "ends in the middle"),
+        (ggufs.gguf(struct.pack("<Q", HUGE) + b"abc" * 8), "a key claims"),
+        (ggufs.gguf(ggufs.text("k") + struct.pack("<I", 99) + bytes(8)), "unknown type 99"),
+        (ggufs.gguf(ggufs.text("k") + struct.pack("<IQ", 8, HUGE)), "k claims"),
+        (ggufs.gguf(ggufs.text("k") + struct.pack("<IQ", 8, 1 << 20)), "ends in the middle"),
+        (ggufs.gguf(ggufs.strings("k", ["a"], count=HUGE)), "claims 9223372036854775808 strings"),
+        (ggufs.gguf(ggufs.numbers("k", [1], count=HUGE)), "claims 9223372036854775808 numbers"),
+        (ggufs.gguf(ggufs.strings("k", ["a"], count=2) + bytes(8)), "architecture"),
+        (ggufs.gguf(ggufs.text("k") + struct.pack("<IIQ", 9, 9, 1) + bytes(16)), "elements of the unknown"),
+        (ggufs.gguf(ggufs.number("llama.context_length", 1)), "architecture"),
+        (ggufs.gguf(NAMED, tensors=[ggufs.tensor("t", [1] * 5)]), "claims 5 dimensions"),
+        (ggufs.gguf(NAMED, tensors=[ggufs.tensor("t", [4], offset=HUGE)]), "beyond its end"),
+        (ggufs.gguf(NAMED, tensors=[ggufs.tensor("t", [HUGE, HUGE])], data=bytes(64)), "beyond its end"),
+        (ggufs.gguf(NAMED, tensors=[ggufs.tensor("t", [64])], data=bytes(255)), "beyond its end"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_forged_files_are_refused(write: Write, data: bytes, why: str) -> None:
+    with pytest.raises(GgufError, match=why):
+        gguf.read(write(data))
+
+
+@pytest.mark.slow
+def test_every_truncation_is_an_error(write: Write) -> None:
+    whole = ggufs.gguf(*ggufs.usual(), tensors=[ggufs.tensor("t", [4])], data=bytes(16))
+    assert gguf.read(write(whole)).tensors == 1
+    for length in range(len(whole)):
+        with pytest.raises(GgufError):
+            gguf.read(write(whole[:length]))
+
+
+@given(data=st.data())
+def test_no_change_of_a_byte_escapes_as_another_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = bytearray(ggufs.gguf(*ggufs.usual(), tensors=[ggufs.tensor("t", [4])], data=bytes(16)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "changed.gguf"
+    path.write_bytes(whole)
+    try:
+        header = gguf.read(path)
+    except GgufError:
+        return
+    assert header.architecture is not None
+
+
+def test_the_tensors_data_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.gguf"
+    size = 8 << 30
+    with path.open("wb") as file:
+        file.write(ggufs.gguf(*ggufs.usual(), tensors=[ggufs.tensor("t", [size // 4])]))
+        file.truncate(file.tell() + size)  # a hole: it takes no room on the disk
+    tracemalloc.start()
+    try:
+        assert gguf.read(path).tensors == 1
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_head_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf, "MAX_HEAD", 1000)
+    path = tmp_path / "head.gguf"
+    path.write_bytes(ggufs.gguf(NAMED, ggufs.numbers("k", range(1000))))
+    with pytest.raises(GgufError, match="head has more than"):
+        gguf.read(path)
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(GgufError, match="is not a file"):
+        gguf.read(pipe)
+    with pytest.raises(GgufError, match="cannot be read"):
+        gguf.read(tmp_path)
+    with pytest.raises(GgufError, match="cannot be read"):
+        gguf.read(tmp_path / "none")

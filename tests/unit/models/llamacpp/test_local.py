@@ -1,0 +1,173 @@
+"""What only a local model can do: raw texts, tokens, vectors; and when it is ready."""
+
+from typing import Any
+
+import pytest
+
+from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
+from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.embedding import Embedder
+from rightseat.models.llamacpp.engine import Engine
+from rightseat.models.llamacpp.local import Local
+from rightseat.models.llamacpp.model import Known, Manner
+from rightseat.models.llamacpp.options import attached, local
+from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.template import Sources, chatml
+from rightseat.models.llamacpp.wire import Piece
+from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt, Raw, Settings
+from tests.kit.waiting import read
+from tests.unit.models.llamacpp.standin import StandIn
+
+FEW = Settings(max_tokens=8, temperature=0)
+END = Piece(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
+
+
+def of(server: Any, **more: Any) -> Local:
+    async def known(server: Any, /) -> Known:
+        return Known(Sources(chatml()))
+
+    return Local("tiny", server, known, manner=Manner(), **more)
+
+
+@pytest.mark.io
+async def test_a_raw_text_starts_it_and_is_answered() -> None:
+    server = StandIn(Piece(content="is"), END)
+    model = of(server)
+    server.ready = False
+    assert model.ready, "nobody has wanted it yet"
+    found: list[Fragment] = []
+    await read(model.stream(Prompt(messages=(), raw=Raw("Paris"))), found)
+    assert found[0] == Text("is")
+    assert found[-1] == Finish("stop")
+    assert server.asked[0]["prompt"] == "Paris"
+    assert server.started == 1
+    assert not model.ready, "now it is wanted, and down"
+    await model.close()
+    assert server.closed == 1
+
+
+@pytest.mark.demand("llamacpp.tokenize_detokenize")
+@pytest.mark.io
+async def test_tokens_as_numbers_and_with_their_texts() -> None:
+    model = of(StandIn())
+    assert await model.tokenize("ab") == [97, 98]
+    assert await model.tokenize("a", add=True) == [1, 97]
+    assert await model.tokenize("a", add=True, pieces=True) == [
+        {"id": 1, "piece": "\x01"},
+        {"id": 97, "piece": "a"},
+    ]
+    assert await model.detokenize([97, 98]) == "ab"
+
+
+@pytest.mark.io
+@pytest.mark.parametrize(
+    ("fails", "raised"), [(UpstreamError("x"), CallerError), (UpstreamRefused("x"), UpstreamRefused)]
+)
+async def test_numbers_that_are_no_tokens(fails: Exception, raised: type[Exception]) -> None:
+    class Failing(StandIn):
+        async def detokenize(self, tokens: list[int]) -> str:
+            raise fails
+
+    with pytest.raises(raised):
+        await of(Failing()).detokenize([1 << 30])
+
+
+@pytest.mark.demand("llamacpp.v1_embeddings_served_second")
+@pytest.mark.io
+async def test_vectors_come_from_the_second_engine_started_with_the_first_text() -> None:
+    second = StandIn()
+    model = of(StandIn(), embedder=Embedder(second))
+    await model.start()
+    assert second.started == 0
+    found = await model.embed({"input": ["a"], "user": "u", "encoding_format": "base64"})
+    assert found["usage"] == {"prompt_tokens": 2}
+    assert second.asked == [{"input": ["a"], "encoding_format": "base64"}]
+    assert second.started == 1
+    await model.close()
+    assert second.closed == 1
+
+
+async def test_an_attached_server_is_not_closed_by_its_vectors() -> None:
+    server = StandIn()
+    embedder = Embedder(server, starts=False)
+    await embedder.embed({"input": "a"})
+    await embedder.close()
+    assert (server.started, server.closed) == (0, 0)
+
+
+async def test_without_one_it_says_how_to_get_one() -> None:
+    with pytest.raises(NotConfigured, match=r"embedding = PATH\.gguf"):
+        await of(StandIn()).embed({"input": "a"})
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": "a", "dimensions": 3}, "dimensions"),
+        ({"input": ""}, "input"),
+        ({"input": []}, "input"),
+        ({"input": ["a", ""]}, "input"),
+        ({"input": ["a", 3]}, "input"),
+        ({"input": [[1], []]}, "input"),
+    ],
+)
+async def test_what_has_no_vector(body: dict[str, Any], param: str) -> None:
+    with pytest.raises(CallerError) as caught:
+        await Embedder(StandIn()).embed(body)
+    assert caught.value.param == param
+
+
+@pytest.mark.long
+@pytest.mark.model
+async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> None:
+    engine = Engine(Launch(weights.path(), context=1024, slots=1))
+    await engine.start()
+    try:
+        theirs = await engine.client()
+        key = theirs._headers["Authorization"].removeprefix("Bearer ")
+        model = attached(str(theirs._base), {"api_key": key})
+        assert model.ready
+        await model.start()
+        assert model.ready
+        told: list[Fragment] = []
+        await read(model.stream(Prompt(messages=(said("user", "Say hello."),), settings=FEW)), told)
+        assert any(isinstance(one, Text) and one.text for one in told)
+        raw: list[Fragment] = []
+        await read(model.stream(Prompt(messages=(), raw=Raw("The capital of France is"), settings=FEW)), raw)
+        assert "Paris" in "".join(one.text for one in raw if isinstance(one, Text))
+        assert await model.detokenize(await model.tokenize("Hello <|im_end|>")) == "Hello <|im_end|>"
+        with pytest.raises(CallerError, match="Send GBNF"):
+            await read(model.stream(Prompt(messages=(), raw=Raw("x", "%llguidance {}"))), raw)
+        # One that does not give vectors says so, and stays.
+        with pytest.raises(UpstreamError):
+            await model.embed({"input": "a"})
+        await model.close()
+        assert engine.ready, "it is not ours to end"
+    finally:
+        await engine.close()
+
+
+@pytest.mark.demand("llamacpp.v1_embeddings_served_second")
+@pytest.mark.long
+@pytest.mark.model
+async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:
+    model = local(str(weights.path()), {"pooling": "mean", "context": 512, "slots": 1})
+    try:
+        texts = await model.embed({"input": ["A cat sat.", "A dog sat.", "Stocks fell."]})
+        tokens = await model.embed({"input": await model.tokenize("A cat sat.")})
+        packed = await model.embed({"input": "A cat sat.", "encoding_format": "base64"})
+    finally:
+        await model.close()
+    assert texts["object"] == "list"
+    cat, dog, stocks = [one["embedding"] for one in texts["data"]]
+    assert len(cat) == len(dog) == 576
+    assert texts["usage"]["prompt_tokens"] == texts["usage"]["total_tokens"] > 6
+
+    def near(one: list[float], other: list[float]) -> float:
+        return sum(a * b for a, b in zip(one, other, strict=True))
+
+    assert near(cat, dog) > near(cat, stocks)
+    assert near(tokens["data"][0]["embedding"], cat) > 0.999
+    assert isinstance(packed["data"][0]["embedding"], str)

@@ -1,0 +1,134 @@
+"""One child for each Launch: a reload holds it before the old runtime lets go."""
+
+import asyncio
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from rightseat.models.llamacpp import pool
+from rightseat.models.llamacpp.pool import Shared
+from rightseat.models.llamacpp.process import Launch, NotStarted, Rules
+from tests.kit.patience import STUCK
+from tests.kit.process import alive, tree
+from tests.kit.waiting import read, until
+
+FAKE = Path(__file__).with_name("fake_server.py")
+QUICK = Rules(start=STUCK, poll=0.1, answer=STUCK, backoff=0.01)
+
+pytestmark = [
+    pytest.mark.io,
+    pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
+]
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Launch:
+    binary = tmp_path / "llama-server"
+    binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
+    model = tmp_path / "model.gguf"
+    model.write_text("{}")
+    return Launch(model, binary=binary)
+
+
+EARLIER: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def earlier() -> None:
+    """Servers of other tests may live as long as the session: their processes are not counted."""
+    EARLIER.clear()
+    EARLIER.update(tree(os.getpid()))
+
+
+def children() -> list[int]:
+    return [pid for pid in tree(os.getpid()) if pid not in EARLIER]
+
+
+async def nobody() -> None:
+    await until(lambda: not children())
+    assert not pool._places
+
+
+@pytest.mark.demand("llamacpp.engine_child_process_loopback")
+async def test_a_reload_keeps_the_child(launch: Launch) -> None:
+    old, new = Shared(launch, QUICK), Shared(launch, QUICK)
+    assert not old.ready
+    await old.start()
+    pid = old.pid
+    assert pid is not None
+    await new.start()
+    await old.close()
+    assert not old.ready
+    assert new.ready
+    assert new.pid == pid
+    pieces: list[object] = []
+    await read(new.completion({"prompt": "hi"}), pieces)
+    assert len(pieces) == 4
+    await new.close()
+    assert not alive(pid)
+    await nobody()
+
+
+async def test_started_and_closed_twice_is_once(launch: Launch) -> None:
+    shared, other = Shared(launch, QUICK), Shared(launch, QUICK)
+    await shared.start()
+    await shared.start()
+    await other.start()
+    await shared.close()
+    await shared.close()
+    assert other.ready
+    await other.close()
+    await nobody()
+    with pytest.raises(NotStarted, match="not started, or was closed"):
+        await shared.client()
+
+
+async def test_two_that_start_at_the_same_time_start_one(launch: Launch) -> None:
+    both = [Shared(launch, QUICK) for _ in range(2)]
+    await asyncio.gather(*(shared.start() for shared in both))
+    assert both[0].pid == both[1].pid
+    for shared in both:
+        await shared.close()
+    await nobody()
+
+
+async def test_another_launch_or_other_weights_are_another_child(launch: Launch) -> None:
+    first = Shared(launch, QUICK)
+    await first.start()
+    launch.model.write_text("{ }")
+    second = Shared(launch, QUICK)
+    third = Shared(Launch(launch.model, binary=launch.binary, slots=3), QUICK)
+    await second.start()
+    await third.start()
+    assert len({first.pid, second.pid, third.pid}) == 3
+    for shared in (first, second, third):
+        await shared.close()
+    await nobody()
+
+
+async def test_one_that_cannot_start_leaves_nothing(launch: Launch) -> None:
+    launch.model.write_text('{"crash": true}')
+    shared = Shared(launch, QUICK)
+    with pytest.raises(NotStarted):
+        await shared.start()
+    assert not shared.ready
+    await nobody()
+    launch.model.unlink()
+    with pytest.raises(NotStarted, match="cannot be read"):
+        await Shared(launch, QUICK).start()
+
+
+@pytest.mark.demand("llamacpp.engine_child_process_loopback")
+async def test_leaving_while_it_starts_leaves_nothing(launch: Launch) -> None:
+    launch.model.write_text('{"mute": true}')
+    shared = Shared(launch, QUICK)
+    starting = asyncio.create_task(shared.start())
+    await until(lambda: len(children()) >= 1)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await nobody()

@@ -1,0 +1,101 @@
+"""A text that is gone on with as it is."""
+
+from typing import Any
+
+import pytest
+
+from rightseat.errors import CallerError
+from rightseat.models.llamacpp import raw
+from rightseat.models.llamacpp.engine import Attached
+from rightseat.models.llamacpp.wire import Piece
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.model import Raw, Settings
+from tests.kit.waiting import read
+from tests.unit.models.llamacpp.standin import StandIn
+
+END = Piece(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
+
+
+async def said(server: Any, asked: Raw, settings: Settings | None = None) -> list[Fragment]:
+    found: list[Fragment] = []
+    await read(raw.complete(server, asked, settings or Settings()), found)
+    return found
+
+
+async def test_pieces_become_text_and_the_end_is_told() -> None:
+    server = StandIn(Piece(content=" Par"), Piece(content="is"), END)
+    assert await said(server, Raw("The capital of France is")) == [
+        Text(" Par"),
+        Text("is"),
+        Used(Usage(5, 2)),
+        Finish("stop"),
+    ]
+    assert server.asked == [{"prompt": "The capital of France is", "cache_prompt": True, "n_predict": 16}]
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("eos", "stop"), ("word", "stop"), ("limit", "length")])
+async def test_why_it_ended(kind: str, reason: str) -> None:
+    found = await said(StandIn(Piece(stop=True, stop_type=kind)), Raw("x"))
+    assert found[-1] == Finish(reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
+async def test_only_what_is_given_travels_and_zero_is_given() -> None:
+    server = StandIn(END)
+    settings = Settings(temperature=0, seed=0, max_tokens=3, stop=("\n",), top_p=0.5)
+    await said(server, Raw((7, 8), grammar='root ::= "a"', logprobs=0), settings)
+    assert server.asked == [
+        {
+            "prompt": [7, 8],
+            "cache_prompt": True,
+            "n_predict": 3,
+            "temperature": 0,
+            "top_p": 0.5,
+            "seed": 0,
+            "stop": ["\n"],
+            "grammar": 'root ::= "a"',
+            "n_probs": 1,
+        }
+    ]
+
+
+@pytest.mark.parametrize("text", ["Hi", (72, 105)])
+async def test_the_prompt_comes_back_first_with_echo(text: str | tuple[int, ...]) -> None:
+    found = await said(StandIn(Piece(content="!"), END), Raw(text, echo=True))
+    assert found[:2] == [Text("Hi"), Text("!")]
+
+
+async def test_probabilities_without_the_end_that_is_no_text() -> None:
+    top = [{"token": t, "logprob": -1.0, "bytes": [1], "id": 3} for t in ("a", "b", "c")]
+    told = {"token": "a", "logprob": -0.5, "bytes": [97], "id": 9, "top_logprobs": top}
+    end = {"token": "", "logprob": -0.1, "top_logprobs": top}
+    pieces = [
+        Piece(content="a", completion_probabilities=[told]),
+        Piece(stop=True, stop_type="eos", completion_probabilities=[end]),
+    ]
+    found = await said(StandIn(*pieces), Raw("x", logprobs=2))
+    assert [type(one) for one in found] == [Text, Used, Finish]
+    [first] = [one for one in found if isinstance(one, Text)]
+    few = [{"token": t, "logprob": -1.0, "bytes": [1]} for t in ("a", "b")]
+    assert first.logprobs == {
+        "content": [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": few}]
+    }
+
+
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
+@pytest.mark.parametrize("grammar", ["(" * 300, 'root ::= "a" ' * 100_000])
+async def test_a_grammar_that_could_end_the_engine_is_not_sent(grammar: str) -> None:
+    server = StandIn(END)
+    with pytest.raises(CallerError, match="too long or too deeply nested"):
+        await said(server, Raw("x", grammar=grammar))
+    assert server.asked == []
+
+
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
+async def test_a_foreign_kind_of_grammar_is_not_sent_to_an_attached_server() -> None:
+    server = Attached("http://127.0.0.1:9")
+    with pytest.raises(CallerError, match="Send GBNF") as caught:
+        await said(server, Raw("x", grammar="%llguidance {}\nstart: /a/"))
+    assert caught.value.param == "grammar"
+    await server.close()

@@ -1,0 +1,211 @@
+"""Which slot a prompt gets, and what of it is known there."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat.models.llamacpp.seats import Talk, common
+from rightseat.models.llamacpp.sessions import completion, talk
+from rightseat.models.llamacpp.wire import Piece
+from rightseat.types.messages import said
+from rightseat.types.model import Prompt
+from rightseat.types.streams import closing
+from tests.kit.waiting import until
+from tests.unit.models.llamacpp.slots import ANSWER, Server
+
+SYSTEM = "You sit in the right seat. " * 40
+
+
+def begun(name: str, length: int = 600) -> str:
+    """A conversation's first prompt: the same instructions, and a question of its own."""
+    return SYSTEM + (f"{name} asks. " * length)[:length]
+
+
+def going_on(prompt: str) -> str:
+    return f"{prompt}{ANSWER} Then this."
+
+
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
+async def test_a_conversation_pays_only_for_what_is_new(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    prompt = begun("A")
+    for _ in range(4):
+        first = await server.ask(prompt)
+        prompt = going_on(prompt)
+        second = await server.ask(prompt)
+        assert second.id_slot == first.id_slot
+        assert second.cached == len(prompt) - len(" Then this.")
+    assert server.slots.done == [], "nothing is copied for it"
+
+
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
+@pytest.mark.parametrize("slots", [1, 2, 3])
+@pytest.mark.parametrize("number", [2, 3, 4, 8])
+@pytest.mark.parametrize("system", [SYSTEM, ""])
+async def test_more_conversations_than_slots(tmp_path: Path, slots: int, number: int, system: str) -> None:
+    server = Server(slots, tmp_path)
+    prompts = {name: system + begun(name).removeprefix(SYSTEM) for name in "ABCDEFGH"[:number]}
+    for name, prompt in prompts.items():
+        found = await server.ask(prompt)
+        assert found.cached >= (len(system) if name != "A" else 0)
+    for _ in range(3):
+        for name, prompt in prompts.items():
+            prompts[name] = going_on(prompt)
+            assert (await server.ask(prompts[name])).cached >= len(prompt)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
+async def test_what_is_shared_is_copied_and_stays_where_it_was(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    one = await server.ask(begun("A"))
+    other = await server.ask(begun("B"))
+    assert other.id_slot != one.id_slot
+    assert other.cached >= len(SYSTEM)
+    assert server.slots.done == ["save", "restore"]
+    back = await server.ask(going_on(begun("A")))
+    assert back.id_slot == one.id_slot
+    assert back.cached >= len(begun("A"))
+
+
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
+async def test_a_fork_leaves_its_parent_alone(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    parent = await server.ask(begun("A"), "parent")
+    fork = await server.ask(going_on(begun("A")) + " One way.", "fork", "parent")
+    assert fork.id_slot != parent.id_slot
+    assert fork.cached >= len(begun("A"))
+    on = await server.ask(going_on(begun("A")) + " The other way.", "parent")
+    assert on.id_slot == parent.id_slot
+    # From then on the fork is a conversation like any other.
+    again = await server.ask(going_on(begun("A")) + " One way. More.", "fork", "parent")
+    assert again.id_slot == fork.id_slot
+
+
+async def test_an_edited_turn_stays_in_its_slot(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    first = await server.ask(begun("A") + " Why?", "thread")
+    edited = await server.ask(begun("A") + " How?", "thread")
+    assert edited.id_slot == first.id_slot
+    assert edited.cached == len(begun("A")) + 1
+    assert server.slots.done == []
+
+
+async def test_one_key_for_many_conversations_does_no_harm(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    one = "x" * 900
+    await server.ask(one, "key")
+    await server.ask("y" * 900, "key")
+    assert (await server.ask(one + "!", "key")).cached == len(one)
+    # Nor does it keep a conversation from what it shares with others.
+    await server.ask(begun("A"))
+    assert (await server.ask(begun("B"), "key")).cached >= len(SYSTEM)
+
+
+@pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
+async def test_a_busy_slot_makes_nobody_wait_while_another_is_free(tmp_path: Path) -> None:
+    server = Server(3, tmp_path)
+    await server.ask(begun("A"), "thread")
+    server.slots.gate.clear()
+    # The same conversation three times at once, as when a question is asked again before it is answered.
+    asking = [asyncio.create_task(server.ask(going_on(begun("A")), "thread")) for _ in range(3)]
+    await until(lambda: all(lock.locked() for lock in server.slots.free))
+    server.slots.gate.set()
+    assert {piece.id_slot for piece in await asyncio.gather(*asking)} == {0, 1, 2}
+    assert server.slots.waited == 0
+
+
+async def test_when_all_are_busy_the_first_to_come_is_the_first_to_go(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    server.slots.gate.clear()
+    order: list[int] = []
+
+    async def ask(number: int) -> None:
+        await server.ask(f"{number} " * 300)
+        order.append(number)
+
+    asking = [asyncio.create_task(ask(number)) for number in range(6)]
+    await until(lambda: all(lock.locked() for lock in server.slots.free))
+    # Whoever leaves the queue holds up nobody.
+    asking[2].cancel()
+    server.slots.gate.set()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert order == [0, 1, 3, 4, 5]
+    assert server.slots.waited == 0
+    assert server.slots.most == 2
+
+
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots")
+async def test_leaving_gives_the_slot_back(tmp_path: Path) -> None:
+    server = Server(1, tmp_path)
+    server.slots.gate.clear()
+    request = {"prompt": begun("A"), "n_predict": 9}
+    async with closing(completion(server, request)) as pieces:
+        assert (await anext(pieces)).content == ANSWER
+    server.slots.gate.set()
+    assert (await server.ask(begun("A"))).cached == len(begun("A"))
+
+
+@pytest.mark.parametrize("memory", [True, False])
+async def test_without_copies_prompts_are_answered_all_the_same(memory: bool, tmp_path: Path) -> None:
+    broken = Server(2, tmp_path, memory=memory)
+    broken.slots.broken = True
+    for server in (broken, Server(2, None, memory=memory)):
+        for name in "ABCABC":
+            assert (await server.ask(begun(name))).stop
+
+
+async def test_a_new_process_holds_nothing(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    await server.ask(begun("A"))
+    server.slots = Server(2, tmp_path).slots
+    assert (await server.ask(begun("B"))).cached == 0
+    assert server.slots.done == []
+
+
+async def test_tokens_are_compared_as_text_is(tmp_path: Path) -> None:
+    server = Server(2, tmp_path)
+    system = list(range(500))
+    one = await server.ask([*system, *[7] * 200])
+    other = await server.ask([*system, *[8] * 200])
+    assert other.id_slot != one.id_slot
+    assert other.cached >= 500
+    assert (await server.ask([*system, *[7] * 210])).cached == 700
+    assert (await server.ask("text" * 300)).cached == 0
+
+
+async def test_somebody_elses_server_chooses_itself() -> None:
+    class Attached:
+        def __init__(self) -> None:
+            self.asked: dict[str, Any] = {}
+
+        async def client(self) -> Any:
+            raise AssertionError
+
+        async def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
+            self.asked = request
+            yield Piece(stop=True)
+
+    server = Attached()
+    assert [piece.stop async for piece in completion(server, {"prompt": "Hi"}, Talk("thread"))] == [True]
+    assert server.asked == {"prompt": "Hi"}
+
+
+def test_whose_prompt_it_is() -> None:
+    messages = (said("user", "Hi"),)
+    assert talk(Prompt(messages=messages)) == Talk()
+    assert talk(Prompt(messages=messages, conversation="t", parent="p")) == Talk("t", "p")
+
+
+@given(st.text("ab", max_size=40), st.text("ab", max_size=40))
+def test_the_same_beginning(one: str, other: str) -> None:
+    pairs = zip(one, other, strict=False)
+    expected = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    assert common(one, other) == expected
+    assert common(list(map(ord, one)), list(map(ord, other))) == expected

@@ -1,0 +1,107 @@
+"""What the table says of OpenAI's models, as requests show it."""
+
+from typing import Any
+
+import pytest
+
+from rightseat.models.openai import OpenAI, model
+from rightseat.models.openai.emulated import Emulated
+from rightseat.models.openai.request import Dialect, body
+from rightseat.models.openai.vendor import Vendor
+from rightseat.types.model import Prompt, Settings, ToolSpec
+from tests.kit import answers
+from tests.kit.upstream import Upstream
+from tests.unit.models.asking import HELLO, asked
+
+ADD = ToolSpec("add", "Adds.", {"type": "object"})
+TUNED = Settings(
+    temperature=0.2, top_p=0.9, stop=("x",), seed=1, extra={"reasoning_effort": "low", "logit_bias": {}}
+)
+
+
+def made(name: str, **options: Any) -> OpenAI:
+    return model(name, {"base_url": "https://api.openai.com/v1", "api_key": "k", **options})
+
+
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("gpt-4o", {"temperature", "top_p", "stop", "seed", "logit_bias"}),
+        ("gpt-5-mini", {"seed", "reasoning_effort"}),
+    ],
+)
+def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) -> None:
+    able = made(name).abilities
+    api = Vendor(kind="openai").asked(able, developer_role=None, strict_tools=False, usage=True)
+    found = api.body(name, Prompt(messages=HELLO.messages, settings=TUNED))
+    assert set(found) - {"model", "messages", "stream", "stream_options"} == sent
+    # Another's server knows best what it knows.
+    theirs = Vendor(kind="compatible").asked(able, developer_role=None, strict_tools=False, usage=True)
+    assert {"temperature", "reasoning_effort"} <= set(theirs.body(name, Prompt(messages=(), settings=TUNED)))
+
+
+def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
+    settings = Settings(parallel_calls=False)
+    prompt = Prompt(messages=HELLO.messages, tools=(ADD,), settings=settings)
+    for name, said in (("gpt-4o", True), ("gpt-5", True), ("o3-mini", False)):
+        able = made(name).abilities
+        api = Vendor(kind="openai").asked(able, developer_role=None, strict_tools=False, usage=True)
+        assert ("parallel_tool_calls" in api.body(name, prompt)) is said
+
+
+@pytest.mark.demand("models.table_model_tools_parallel")
+@pytest.mark.parametrize(
+    ("name", "options", "kind", "tools"),
+    [
+        ("gpt-4o", {}, OpenAI, True),
+        ("o1-mini", {}, Emulated, True),
+        ("chatgpt-4o-latest", {}, Emulated, True),
+        ("o1-mini", {"tools": "native"}, OpenAI, True),
+        ("o1-mini", {"tools": True}, OpenAI, True),
+        ("gpt-4o", {"tools": False}, OpenAI, False),
+        ("gpt-4o", {"tools": "schema"}, Emulated, True),
+    ],
+)
+def test_a_known_model_without_tools_calls_them_all_the_same(
+    name: str, options: dict[str, Any], kind: type[OpenAI], tools: bool
+) -> None:
+    found = made(name, **options)
+    assert type(found) is kind
+    assert found.abilities.tools is tools
+
+
+@pytest.mark.demand("models.table_model_tools_parallel")
+def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
+    dialect = Dialect(
+        developer_role=False, completion_tokens=False, strict_tools=False, usage=False, schema=False
+    )
+    found = body("m", Prompt(messages=HELLO.messages, output_schema={"type": "integer"}), dialect)
+    assert "response_format" not in found
+    assert [message["role"] for message in found["messages"]] == ["system", "user"]
+    assert '{"type":"integer"}' in found["messages"][0]["content"]
+    assert not made("gpt-4", strict_tools=True).enforces_schema
+    assert made("gpt-4o", strict_tools=True).enforces_schema
+
+
+@pytest.mark.io
+@pytest.mark.parametrize(
+    ("name", "options", "sees", "takes"),
+    [
+        ("kit-model", {}, False, True),
+        ("kit-model", {"images": True}, True, True),
+        ("kit-model", {"images": False}, False, False),
+        ("qwen2.5-vl", {}, True, True),
+        ("Qwen/Qwen3-8B", {}, False, False),
+    ],
+)
+async def test_pictures_at_a_server_of_one_s_own(
+    name: str, options: dict[str, Any], sees: bool, takes: bool
+) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = answers.text()
+        found = model(name, {"base_url": upstream.url, **options})
+        _, error = await asked(found)
+        await found.close()
+    assert error is None
+    assert (found.images, found.abilities.images) == (sees, takes)

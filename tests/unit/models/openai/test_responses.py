@@ -1,0 +1,285 @@
+"""OpenAI's Responses API as an upstream: what is sent, what is read, and that no split matters."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightseat import errors
+from rightseat.errors import RightseatError
+from rightseat.http.sse import Reader
+from rightseat.models.openai import model
+from rightseat.models.openai.request import Dialect
+from rightseat.models.openai.responses_answer import ResponsesAnswer
+from rightseat.models.openai.responses_body import PROVIDER, body
+from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.events import Usage
+from rightseat.types.messages import Call, File, Image, Message, said
+from rightseat.types.messages import Opaque as Kept
+from rightseat.types.messages import Text as Words
+from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from tests.kit import faults
+from tests.kit.upstream import Upstream
+from tests.kit.vendors import responses as wire
+from tests.unit.models.asking import asked
+
+DIALECT = Dialect(developer_role=True, completion_tokens=True, strict_tools=False, usage=True)
+ADD = ToolSpec("add", "Adds.", {"type": "object"})
+THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": wire.CIPHER}
+
+
+def sent(
+    *messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any
+) -> dict[str, Any]:
+    prompt = Prompt(messages=messages, **fields)
+    return body("m", prompt, dialect, reasons=reasons, summary="auto" if reasons else None)
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream")
+def test_a_conversation_as_items() -> None:
+    called = Message(
+        "assistant",
+        (Words("Let me see."),),
+        (Call("c1", "add", "{}"),),
+        opaque=(Kept(PROVIDER, {"said": False, "calls": 0, "item": THOUGHT}),),
+    )
+    foreign = said("assistant", "ok", opaque=(Kept("anthropic", {"signature": "x"}),))
+    picture = Message("user", (Words("And this?"), Image("data:x"), File("a.pdf", "application/pdf", "AA==")))
+    found = sent(said("system", "Be brief."), called, said("tool", "5", call_id="c1"), foreign, picture)
+    assert found["input"] == [
+        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
+        THOUGHT,
+        {"type": "message", "role": "assistant",
+         "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]},
+        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "5"},
+        {"type": "message", "role": "assistant",
+         "content": [{"type": "output_text", "text": "ok", "annotations": []}]},
+        {"type": "message", "role": "user", "content": [
+            {"type": "input_text", "text": "And this?"},
+            {"type": "input_image", "image_url": "data:x", "detail": "auto"},
+            {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="},
+        ]},
+    ]  # fmt: skip
+    assert (found["store"], found["stream"]) == (False, True)
+    assert "include" not in found
+
+
+def test_every_thought_goes_back_to_its_place() -> None:
+    fragments, error = told(
+        *wire.reasoning(0, "a", cipher="one"),
+        *wire.text(1, "Hi"),
+        *wire.reasoning(2, "b", cipher="two"),
+        *wire.call(3, "add", "{}"),
+        *wire.reasoning(4, "c", cipher="three"),
+        *wire.call(5, "add", "{}"),
+        *wire.reasoning(6, "d", cipher="four"),
+        wire.ending(),
+    )
+    assert error is None
+    opaque = tuple(Kept(f.provider, f.blob) for f in fragments if isinstance(f, Opaque))
+    calls = (Call("c1", "add", "{}"), Call("c2", "add", "{}"))
+    whole = sent(Message("assistant", (Words("Hi"),), calls, opaque=opaque))["input"]
+    # Of the fourth nothing came; of a message that was left empty, nothing at all.
+    assert [item.get("encrypted_content", item["type"]) for item in whole] == [
+        "one", "message", "two", "function_call", "three", "function_call",
+    ]  # fmt: skip
+    assert sent(Message("assistant", (), opaque=opaque))["input"] == []
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream")
+def test_tools_forms_and_tuning_in_its_own_words() -> None:
+    extra = {"reasoning_effort": "low", "verbosity": "low", "user": "u", "seed": 1, "logit_bias": {}}
+    found = sent(
+        tools=(ADD,),
+        tool_choice=ToolChoice("named", "add"),
+        output_schema={"type": "object"},
+        settings=Settings(temperature=0.5, max_tokens=9, stop=("x",), parallel_calls=False, extra=extra),
+        reasons=True,
+    )
+    assert found == {
+        "model": "m",
+        "input": [],
+        "stream": True,
+        "store": False,
+        "tools": [
+            {
+                "type": "function",
+                "name": "add",
+                "description": "Adds.",
+                "parameters": {"type": "object"},
+                "strict": False,
+            }
+        ],
+        "tool_choice": {"type": "function", "name": "add"},
+        "parallel_tool_calls": False,
+        "include": ["reasoning.encrypted_content"],
+        "temperature": 0.5,
+        "max_output_tokens": 9,
+        "text": {
+            "format": {
+                "type": "json_schema",
+                "name": "answer",
+                "schema": {"type": "object"},
+                "strict": False,
+            },
+            "verbosity": "low",
+        },
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "user": "u",
+    }
+
+
+def read(*pieces: bytes) -> tuple[list[Fragment], type[RightseatError] | None]:
+    reader, answer = Reader(), ResponsesAnswer(frozenset({"sure"}))
+    out: list[Fragment] = []
+    try:
+        for piece in pieces:
+            for payload in reader.feed(piece):
+                out += answer.feed(payload)
+        for payload in reader.close():
+            out += answer.tail(payload)
+        out += answer.end()
+    except RightseatError as error:
+        return out, type(error)
+    return out, None
+
+
+def told(*events: dict[str, Any]) -> tuple[list[Fragment], type[RightseatError] | None]:
+    return read(*wire.Streamed(events).frames())
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream")
+def test_reasoning_is_told_by_paragraphs_and_kept_to_be_given_back() -> None:
+    parts = ("First.", "Second.")
+    summary = [{"type": "summary_text", "text": part} for part in parts]
+    fragments, error = told(*wire.reasoning(0, *parts), *wire.text(1, "Hi"), wire.ending())
+    assert error is None
+    assert fragments == [
+        Reasoning("First."),
+        Reasoning("\n\nSecond"),
+        Reasoning("."),
+        Opaque(PROVIDER, {"said": False, "calls": 0, "item": {**THOUGHT, "summary": summary}}),
+        Text("Hi"),
+        Used(Usage(7, 3)),
+        Finish("stop"),
+    ]  # fmt: skip
+    [blob] = [fragment.blob for fragment in fragments if isinstance(fragment, Opaque)]
+    assert "status" not in blob["item"]
+
+
+def test_a_server_that_tells_only_whole_items_is_understood() -> None:
+    events = [*wire.text(0, "Hi"), *wire.call(1, "sure", '{"a":1}'), wire.ending()]
+    whole = [event for event in events if not event["type"].endswith(".delta")]
+    expected = [
+        Text("Hi"),
+        CallName(0, "sure", True),
+        CallArgs(0, '{"a":1}'),
+        Used(Usage(7, 3)),
+        Finish("calls"),
+    ]
+    assert told(*whole) == (expected, None)
+    done = [event for event in whole if event["type"] in ("response.output_item.done", "response.completed")]
+    assert told(*done) == (expected, None)
+
+
+def test_an_answer_in_one_piece() -> None:
+    items = [event["item"] for event in wire.text(0, "Hi") if event["type"] == "response.output_item.done"]
+    reply = {"object": "response", "status": "completed", "output": items, "usage": wire.USAGE}
+    answer = ResponsesAnswer()
+    assert answer.feed(json.dumps(reply).encode()) + answer.end() == [
+        Text("Hi"),
+        Used(Usage(7, 3)),
+        Finish("stop"),
+    ]
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream")
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (wire.failed("server_error"), errors.UpstreamError),
+        (wire.failed("rate_limit_exceeded"), errors.UpstreamBusy),
+        (wire.failed("invalid_prompt"), errors.ContentRefused),
+        ({"type": "error", "code": "context_length_exceeded", "message": "x"}, errors.ContextTooLong),
+        ({"type": "error", "error": {"type": "invalid_request_error"}}, errors.UpstreamRejected),
+        ({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call"}},
+         errors.UpstreamGarbled),
+        ({"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "{"},
+         errors.UpstreamGarbled),
+    ],
+)  # fmt: skip
+def test_every_way_to_fail(event: dict[str, Any], kind: type[RightseatError]) -> None:
+    assert told(*wire.text(0, "half"), event) == ([Text("half")], kind)
+
+
+@pytest.mark.io
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
+    async with Upstream() as upstream:
+        kinds = []
+        for api in ("chat", "responses"):
+            upstream.reply = faults.status(status)
+            made = model("m", {"base_url": upstream.url, "api": api, "tries": 1})
+            kinds.append(type((await asked(made))[1]))
+            await made.close()
+    assert kinds[0] is kinds[1] is not type(None)
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream")
+@pytest.mark.io
+async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
+    async with Upstream() as upstream:
+        upstream.queue(
+            wire.Streamed([*wire.reasoning(0, "Sum."), *wire.call(1, "add", "{}"), wire.ending()]),
+            wire.Streamed([*wire.text(0, "5"), wire.ending()]),
+        )
+        made = model("o3", {"base_url": upstream.url, "api": "responses", "reasoning": True})
+        first, _ = await asked(made)
+        kept = tuple(Kept(f.provider, f.blob) for f in first if isinstance(f, Opaque))
+        called = Message("assistant", (), (Call("call_1", "add", "{}"),), opaque=kept)
+        talk = Prompt(
+            messages=(said("user", "2+3?"), called, said("tool", "5", call_id="call_1")), tools=(ADD,)
+        )
+        second, error = await asked(made, talk)
+        await made.close()
+    assert error is None
+    assert Text("5") in second
+    assert upstream.requests[0].json["include"] == ["reasoning.encrypted_content"]
+    assert [item["type"] for item in upstream.requests[1].json["input"]] == [
+        "message", "reasoning", "function_call", "function_call_output",
+    ]  # fmt: skip
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.builds(lambda t: wire.text(0, t, "世界🙂"), st.text(st.characters(codec="utf-8"), max_size=5)),
+        st.just(wire.text(0, "no", kind="refusal")),
+        st.just(wire.reasoning(0, "a\u2028b", "second")),
+        st.just(wire.call(0, "add", '{"a": "é"}')),
+        st.sampled_from([[wire.failed("server_error")], [{"type": "error", "code": "x"}], [{"type": "new"}]]),
+    ),
+    max_size=4,
+)
+ENDS = st.sampled_from([[wire.ending()], [wire.ending("length")], [wire.ending("content_filter")], []])
+
+
+@pytest.mark.demand("models.openai_gains_responses_upstream", "models.model_contract_suite_passes")
+@given(
+    PIECES,
+    ENDS,
+    st.lists(st.floats(0, 1), max_size=8),
+    st.sampled_from([b"", b"data: {", b"data: [DONE]\n\n"]),
+)
+def test_any_split_gives_the_same_fragments(
+    pieces: list[list[dict[str, Any]]], end: list[dict[str, Any]], cuts: list[float], tail: bytes
+) -> None:
+    moved = [{**event, "output_index": n} for n, piece in enumerate(pieces) for event in piece]
+    stream = b"".join(wire.Streamed([*moved, *end]).frames()) + tail
+    whole = read(stream)
+    assert read(*(stream[i : i + 1] for i in range(len(stream)))) == whole
+    places = [0, *sorted(round(cut * len(stream)) for cut in cuts), len(stream)]
+    assert read(*(stream[a:b] for a, b in itertools.pairwise(places))) == whole

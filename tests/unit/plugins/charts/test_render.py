@@ -1,0 +1,156 @@
+"""The `render` step: the model chooses under a schema, or the file, and else something sane is drawn."""
+
+import base64
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from rightseat.doors.openbb.artifacts import artifact
+from rightseat.plugins.flows.flow import Step
+from rightseat.plugins.flows.stage import Output, StepFailed
+from rightseat.types.events import Artifact
+from rightseat.types.messages import said
+from rightseat.types.turn import Turn
+from tests.kit.house import says
+from tests.unit.plugins.charts.tables import LONG
+from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
+
+CHOICE = {"kind": "area", "x": "month", "y": ["sales"], "series": "region", "title": "Sales", "log": False}
+TEXT = Turn(messages=(said("user", "x"),))
+
+
+def step(**params: Any) -> Step:
+    return Step(name="draw", kind="render", params=params)
+
+
+def answer(**given: Any) -> Any:
+    return says(json.encode({**CHOICE, **given}).decode())
+
+
+@pytest.mark.demand("flows.outputs_extract_sql_render", "flows.render_table_echarts_option")
+async def test_model_chooses_among_what_is_there() -> None:
+    used = kit(answer())
+    [shown, output] = await run(stage(step(), used, before=LONG, question="How did sales go?"))
+    assert isinstance(output, Output)
+    option = output.data
+    assert [one["name"] for one in option["series"]] == ["north", "south", "east"]
+    assert all(one["type"] == "line" and one["areaStyle"] for one in option["series"])
+    assert option["title"]["text"] == "Sales"
+    assert output.message == "Drew a chart: area."
+    assert isinstance(shown, Artifact)
+    assert (shown.kind, shown.name, shown.content) == ("chart", "Sales", option)
+    [prompt] = asked(used)
+    assert prompt.output_schema is not None
+    assert prompt.output_schema["properties"]["x"]["enum"] == ["month", "region", "sales"]
+    assert prompt.output_schema["properties"]["y"]["items"]["enum"] == ["sales"]
+    assert "region (text, 3 different values)" in told(used)
+    assert "How did sales go?" in told(used)
+
+
+@pytest.mark.demand("flows.render_table_echarts_option")
+async def test_without_a_sane_answer_something_is_drawn() -> None:
+    used = kit(says("a bar chart!"), says("[]"))
+    output = await gave(stage(step(), used, before=LONG))
+    assert output.message == "Drew a chart: line."
+    assert len(asked(used)) == 2
+
+
+async def test_what_the_model_wants_and_the_table_cannot_is_mended() -> None:
+    output = await gave(stage(step(), kit(answer(kind="scatter", series="month")), before=LONG))
+    assert output.message == "Drew a chart: bar."
+
+
+@pytest.mark.demand("flows.render_table_echarts_option")
+@pytest.mark.parametrize(
+    "params",
+    [{"choose": False}, {"kind": "line"}, {"kind": "pie", "x": "region", "y": "sales"}, {"x": "region"}],
+)
+async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None:
+    used = kit()
+    output = await gave(stage(step(**params), used, before=LONG))
+    assert asked(used) == []
+    kinds = {one["type"] for one in output.data["series"]}
+    assert kinds == {{"pie": "pie"}.get(str(params.get("kind")), "line")}
+    if params.get("x"):
+        assert "2026-01" not in json.encode(output.data.get("xAxis", {})).decode()
+
+
+@pytest.mark.demand("flows.render_table_echarts_option")
+async def test_any_step_can_be_drawn() -> None:
+    given = step(choose=False, **{"from": "start"}, title="{question} in {start.unit}")
+    outputs = {
+        "start": {"unit": "MB", "hosts": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]},
+        "other": "words",
+    }
+    output = await gave(stage(given, kit(), outputs=outputs, question="Memory"))
+    assert output.data["xAxis"]["data"] == ["a", "b"]
+    assert output.data["title"]["text"] == "Memory in MB"
+    text = await gave(stage(step(choose=False), kit(), before='[{"name": "a", "n": 1}]'))
+    assert text.data["series"][0]["data"] == [1]
+
+
+async def test_nothing_to_draw_is_said() -> None:
+    with pytest.raises(StepFailed, match="no table in it"):
+        await run(stage(step(), kit(), before="only words"))
+    with pytest.raises(StepFailed, match="no table in it"):
+        await run(stage(step(), kit(), before=[]))
+    with pytest.raises(StepFailed, match="'later' has given nothing"):
+        await run(stage(step(**{"from": "later"}), kit(), before=LONG))
+
+
+@pytest.mark.demand("flows.render_validated_real_echarts")
+async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
+    given = stage(step(kind="pie", x="region"), kit(), before=LONG, turn=replace(TEXT, shows_artifacts=False))
+    [shown, output] = await run(given)
+    assert isinstance(shown, Artifact)
+    assert (shown.kind, shown.name) == ("file", "draw.svg")
+    assert shown.content["media_type"] == "image/svg+xml"
+    picture = ElementTree.fromstring(base64.b64decode(shown.content["data"]))
+    assert picture.tag.endswith("svg")
+    assert isinstance(output, Output)
+    assert output.data["series"][0]["type"] == "pie"
+
+
+@pytest.mark.demand("openbb.text_status_updates_server")
+@pytest.mark.parametrize(
+    ("kind", "drawn"),
+    [
+        ("bar", "bar"),
+        ("stacked", "bar"),
+        ("line", "line"),
+        ("area", "line"),
+        ("pie", "pie"),
+        ("ring", "donut"),
+    ],
+)
+async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
+    [shown, _] = await run(stage(step(kind=kind, x="month", y="sales"), kit(), before=LONG))
+    assert isinstance(shown, Artifact)
+    made = artifact(shown, set())
+    assert made["type"] == "chart"
+    assert made["chart_params"]["chartType"] == drawn
+    assert len(made["content"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("params", "key"),
+    [
+        ({"color": "red"}, "params.color"),
+        ({"kind": "bars"}, "params.kind"),
+        ({"from": "nowhere"}, "params.from"),
+        ({"y": 7}, "params.y"),
+        ({"x": ["a"]}, "params.x"),
+        ({"series": 1}, "params.series"),
+    ],
+)
+def test_check_finds(params: dict[str, Any], key: str) -> None:
+    [problem] = problems(step(**params))
+    assert problem.key == f"steps.draw.{key}"
+
+
+def test_check_finds_nothing() -> None:
+    assert problems(step()) == []
+    assert problems(step(kind="ring", x="a", y=["b"], series="c", title="{question}", log=True)) == []

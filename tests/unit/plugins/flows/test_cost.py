@@ -1,0 +1,71 @@
+"""What a flow costs beside its steps: a little CPU for each, with journal, and little room while waiting."""
+
+import gc
+import time
+import tracemalloc
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rightseat.stores.memory import Memory
+from rightseat.stores.sqlite import SQLite
+from tests.kit.house import Lines, says
+from tests.unit.plugins.flows.acting import Scene, flow, kit
+
+pytestmark = pytest.mark.io
+
+STEPS = 20
+RUNS = 5
+FLOWS = 1000
+# Twenty times what it takes here: what it takes is a figure of the bench, and no test judges a machine.
+MOST_CPU = 0.02
+MOST_BYTES = 20_000
+WAITING = """
+name: f
+description: d
+steps:
+  - {name: start, call_type: none, next: ask}
+  - {name: ask, call_type: ask, params: {question: "Which?"}}
+"""
+
+
+def chain() -> str:
+    names = ["start", *(f"s{number}" for number in range(1, STEPS + 1))]
+    steps = [f"  - {{name: {name}, call_type: none, next: {after}}}" for name, after in pairwise(names)]
+    last = f"  - {{name: {names[-1]}, call_type: llm}}"
+    return "\n".join(["name: f", "description: d", "steps:", *steps, last])
+
+
+@pytest.mark.demand("flows.bench_engine_overhead_per")
+async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path) -> None:
+    store = SQLite(tmp_path)
+    play = Scene(flow(chain()), kit(Lines(*[says("ok") for _ in range(RUNS)])), store=store)
+    best = 1.0
+    for number in range(RUNS):
+        before = time.process_time()
+        await play.ask(f"question {number}")
+        best = min(best, (time.process_time() - before) / STEPS)
+        assert play.text == "ok"
+    await store.close()
+    print(f"{best * 1e6:.0f} µs of CPU for each step")
+    assert best < MOST_CPU
+
+
+@pytest.mark.demand("flows.bench_engine_overhead_per")
+@pytest.mark.long
+async def test_flows_that_wait_take_little_room() -> None:
+    store, made, tools = Memory(), flow(WAITING), kit(Lines())
+    await Scene(made, tools, store=store, thread="warm").ask()
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for number in range(FLOWS):
+        await Scene(made, tools, store=store, thread=f"t{number}").ask()
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(store.continuations.items) == len(store.notes.items) == FLOWS + 1
+    each = (after - before) / FLOWS
+    print(f"{each:.0f} bytes for each flow that waits")
+    assert each < MOST_BYTES

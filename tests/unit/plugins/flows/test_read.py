@@ -1,0 +1,306 @@
+"""Flow files: as the guide has them, as later versions write them, and what is wrong with others."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rightseat.plugins.document import json_document
+from rightseat.plugins.flows.check import check
+from rightseat.plugins.flows.flow import Next
+from rightseat.plugins.flows.known import Known
+from rightseat.plugins.flows.read import File
+from rightseat.plugins.load import read
+from rightseat.plugins.problem import Problem
+from tests.kit.rounds import rounds
+from tests.unit.plugins.flows.acting import flow, folder, written
+
+GUIDE = """
+name: example_id
+description: 这里是样例描述。
+on_error:
+  call_type: llm
+  params:
+    system_prompt: You are a helpful assistant.
+    user_prompt: |
+      当前工具执行发生错误，原始错误信息为：{data}。请向用户展示错误信息，并给出可能的解决方案。
+
+      背景信息：{context}
+steps:
+  - name: start
+    call_type: api
+    params:
+      endpoint: GET /api/test
+    next: flow_choice
+  - name: flow_choice
+    call_type: choice
+    params:
+      instruction: 返回值是否为Markdown报告？
+      choices:
+        - step: report_gen
+          description: 返回值不是Markdown格式
+        - step: end
+          description: 返回值是Markdown格式
+  - name: report_gen
+    call_type: llm
+    params:
+      system_prompt: 你是一个擅长Linux系统性能优化，且能够根据具体情况撰写分析报告的智能助手。
+      user_prompt: |-
+        用户问题：
+        {question}
+
+        工具的输出信息：
+        {data}
+
+        上下文信息：
+        {context}
+
+        当前时间：
+        {time}
+
+        根据上述信息，撰写系统性能分析报告。
+    next: end
+  - name: end
+    call_type: none
+next_flow:
+  - example_2
+  - example_3
+"""
+API = """
+openapi: 3.0.0
+info: {version: 1.0.0, title: t}
+servers: [{url: "http://example.com"}]
+paths:
+  /api/test:
+    get: {description: d, responses: {"200": {description: ok}}}
+  "/主机/{id}":
+    post:
+      description: d
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      responses: {"200": {description: ok}}
+"""
+NAMED = Known(flows=["f"], scripts=["mine"])
+KNOWN = Known(endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"])
+
+
+def faults(text: str, known: Known = KNOWN) -> list[Problem]:
+    made, problems = written(text)
+    return [*problems, *(check(made, known) if made else ())]
+
+
+def told(text: str) -> str:
+    return "\n".join(f"{one.gravity} {one.key}: {one.what} {one.fix}" for one in faults(text))
+
+
+@pytest.mark.demand("flows.flows_yaml_exactly_seed")
+def test_the_guides_flow_is_read_whole_and_nothing_is_wrong_with_it() -> None:
+    assert faults(GUIDE) == []
+    made = flow(GUIDE)
+    assert made.id == "p/example_id"
+    assert list(made.steps) == ["start", "flow_choice", "report_gen", "end"]
+    assert made.steps["start"].params == {"endpoint": "GET /api/test"}
+    assert made.steps["report_gen"].next == "end"
+    assert made.on_error is not None
+    assert "{data}" in made.on_error.params["user_prompt"]
+    assert [(one.flow, one.plugin) for one in made.next_flow] == [("example_2", ""), ("example_3", "")]
+
+
+@pytest.mark.demand("flows.flows_yaml_exactly_seed")
+def test_later_files_name_themselves_by_id_and_steps_by_keys() -> None:
+    text = """
+id: later
+description: d
+steps:
+  start: {call_type: mine, next: end}
+  end: {call_type: none}
+next_flow:
+  - {plugin: other, flow: b, question: "And then?"}
+  - other/c
+"""
+    made = flow(text)
+    assert (made.name, list(made.steps)) == ("later", ["start", "end"])
+    assert made.next_flow == (
+        Next(flow="b", plugin="other", question="And then?", line=8),
+        Next(flow="c", plugin="other", line=9),
+    )
+
+
+START = "name: f\ndescription: d\nsteps:\n"
+
+
+def only(*steps: str) -> str:
+    return START + "".join(f"  - {step}\n" for step in steps)
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "It is no flow"),
+        ("name: f\ndescription: d\nsteps: []", "It has no steps"),
+        (only("{name: first, call_type: none}"), "No step is called 'start'"),
+        (only("{name: start, call_type: mine, next: gone}"), "goes on with 'gone'"),
+        (
+            only("{name: start, call_type: mine, next: strat}", "{name: start2, call_type: none}"),
+            "Did you mean 'start'",
+        ),
+        (
+            only("{name: start, call_type: mine}", "{name: lost, call_type: mine}"),
+            "warning steps.lost: Nothing leads to this step",
+        ),
+        (
+            only("{name: start, call_type: mine, next: b}", "{name: b, call_type: mine, next: start}"),
+            "These steps go round for ever: start, b",
+        ),
+        (only("{name: start, call_type: mien}"), "There is no call_type 'mien'"),
+        (only("{name: start, call_type: mien}"), "Did you mean 'mine'"),
+        (
+            only("{name: start, call_type: api, params: {endpoint: GET /api/tests}}"),
+            "GET /api/test",
+        ),
+        (only("{name: start, call_type: flow, params: {flow: f2}}"), "There is no flow 'f2'"),
+        (only("{name: start, call_type: flow, params: {flow: f}}"), "cannot run itself"),
+        (only("{name: start, call_type: tool, params: {tool: his}}"), "There is no tool 'his'"),
+        (
+            only("{name: start, call_type: mine}", "{name: start, call_type: none}"),
+            "two steps called 'start'",
+        ),
+        (only("{call_type: mine}"), "The step has no name"),
+        (only("{name: start}"), "It has no call_type"),
+        (only("{name: start, call_type: mine, params: 3}"), "params are no mapping"),
+        (only("{name: start, call_type: mine, retry: lots}"), "is no number"),
+        (only("{name: start, call_type: mine, retry: 99}"), "not between 0 and 10"),
+        (only("{name: start, call_type: mine, nxt: b}"), "Did you mean 'next'"),
+        (only("{name: start, call_type: ask}"), "It asks nothing"),
+        (only("{name: start, call_type: parallel}"), "There are none"),
+        (
+            only("{name: start, call_type: parallel, params: {branches: {a: {call_type: no}}}}"),
+            "start/a: There is no call_type 'no'",
+        ),
+        (only("{name: start, call_type: loop}"), "There are none"),
+        (only("{name: start, call_type: loop, params: {max: 0, steps: []}}"), "from 1 to 1000"),
+        (
+            only("{name: start, call_type: mine, on_error: {call_type: mine, on_error: {call_type: a}}}"),
+            "on_error of its own",
+        ),
+        (only("{name: start, call_type: mine}") + "next_flow: [example_4]", "no flow 'example_4'"),
+        (only("{name: start, call_type: mine}") + "timeout: -1", "not between 0 and"),
+        ("steps:\n  - {name: start, call_type: mine}", "is called 'f'"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, said: str) -> None:
+    assert said in told(text)
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+def test_steps_within_steps_may_name_those_around_them() -> None:
+    text = (
+        START
+        + """
+  - {name: start, call_type: mine, next: both}
+  - name: both
+    call_type: parallel
+    params:
+      branches:
+        a:
+          - call_type: choice
+            params: {choices: [{step: "2", when: {path: start.count, above: 1}}, {step: "3"}]}
+          - {call_type: mine}
+          - {call_type: mine}
+"""
+    )
+    assert told(text) == ""
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+def test_problems_know_their_line() -> None:
+    (problem,) = faults(f"{START}  - name: start\n    call_type: mine\n    next: gone\n")
+    assert (problem.file, problem.line) == ("flows/f.yaml", 4)
+    (problem,) = faults(f"{START}  - name: first\n    call_type: mine\n")
+    assert problem.line == 4
+    (problem,) = faults(f"{START}  - name: start\n    call_type: mine\nnext_flow:\n  - f\n  - gone\n", NAMED)
+    assert (problem.line, problem.gravity) == (8, "warning")
+
+
+def test_a_flow_that_only_moves_in_its_file_stays_the_same() -> None:
+    text = f"{START}  - {{name: start, call_type: mine}}\nnext_flow: [example_2]\n"
+    assert flow(text).digest == flow(f"# a comment\n{text}").digest
+    assert flow(text).digest != flow(text.replace("example_2", "example_3")).digest
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+def test_a_step_that_cannot_be_read_is_all_that_is_said() -> None:
+    bad = "{name: start, call_type: mine, retry: lots, next: b}"
+    (problem,) = faults(only(bad, "{name: b, call_type: mine, next: end}"))
+    assert problem.what == "Its retry: 'lots' is no number."
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
+    good = f"{START}  - {{name: start, call_type: api, params: {{endpoint: GET /api/test}}}}"
+    home = folder(
+        tmp_path / "p",
+        openapi=API,
+        flows__a=good,
+        flows__b=good.replace("/api/test", "/api/none").replace("name: f", "name: g"),
+        flows__c="steps: [",
+        flows__d=good,
+    )
+    plugin = read(home)
+    assert [one.name for one in plugin.workflows] == ["f"]
+    assert len(plugin.operations) == 2
+    said = {one.file for one in plugin.problems if one.gravity == "error"}
+    assert said == {"flows/b.yaml", "flows/c.yaml", "flows/d.yaml"}
+
+
+@pytest.mark.demand("flows.automatic_flow_true_operation")
+def test_automatic_flow_makes_a_flow_of_each_operation_beside_the_files(tmp_path: Path) -> None:
+    home = folder(
+        tmp_path / "p",
+        **{"plugin.json": '{"name": "n", "description": "d", "automatic_flow": true}'},
+        openapi=API,
+        flows__a=GUIDE,
+    )
+    made = {one.name: one for one in read(home).workflows}
+    assert set(made) == {"example_id", "GET /api/test", "POST /主机/{id}"}
+    one = made["POST /主机/{id}"]
+    assert [(step.name, step.kind, step.next) for step in one.steps.values()] == [
+        ("start", "api", "end"),
+        ("end", "none", None),
+    ]
+    assert one.steps["start"].params == {"endpoint": "POST /主机/{id}"}
+
+
+KEYS = ["name", "id", "steps", "call_type", "params", "next", "on_error", "choices", "branches", "schema"]
+KINDS = ["api", "ask", "choice", "extract", "flow", "llm", "loop", "parallel", "tool"]
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=12)
+    | st.sampled_from(["start", "end", "llm"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["name", "id", "steps", "call_type", "params", "next", "on_error", "choices", "branches"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@pytest.mark.demand("flows.checked_load_missing_start")
+@settings(max_examples=rounds(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(VALUES, st.sampled_from(KINDS))
+def test_no_file_makes_reading_raise(value: object, kind: str) -> None:
+    step = {"name": "start", "call_type": kind, "params": value if isinstance(value, dict) else {}}
+    for one in (value, {"name": "f", "steps": value}, {"name": "f", "steps": [step]}):
+        made = File("p", json_document("flows/f.json", json.dumps(one))).flow()
+        if made is not None:
+            assert all(isinstance(fault, Problem) for fault in check(made, KNOWN))

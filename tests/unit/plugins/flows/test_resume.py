@@ -1,0 +1,277 @@
+"""Whoever comes back after leaving, or asks twice at once; and what may have run."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.engine.loop import Assistant
+from rightseat.plugins.flows.perform import flow_tool
+from rightseat.plugins.flows.stage import Kit
+from rightseat.plugins.http.gate import Gate
+from rightseat.plugins.http.tools import tools_of
+from rightseat.plugins.load import read
+from rightseat.stores.memory import Memory
+from rightseat.types.events import CallResult, Event, RunFinished
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.turn import Answer, Turn
+from tests.kit.house import Lines, calls, says
+from tests.unit.plugins.flows.acting import ANY, Acts, Scene, flow, folder, kit, scene
+from tests.unit.plugins.runtime.written import answering
+
+THREE = """
+name: f
+description: d
+steps:
+  - {name: start, call_type: one, next: two}
+  - {name: two, call_type: two, next: three}
+  - {name: three, call_type: three, params: {x: "{start} {two}"}}
+"""
+NAMES = ("one", "two", "three")
+
+
+def acts() -> Acts:
+    return Acts({name: lambda args: args.get("x", "x") for name in NAMES})
+
+
+@dataclass
+class Hanging:
+    """A tool that is stuck the first time it is called, until somebody gives up."""
+
+    done: Acts
+    name: str = "two"
+    stuck: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        self.done.calls.append((self.name, args))
+        if not self.stuck.is_set():
+            self.stuck.set()
+            await asyncio.Event().wait()
+        yield Result("x")
+
+    def kit(self, *lines: Any) -> Kit:
+        made = kit(Lines(*lines), self.done)
+        return replace(made, scripts={**made.scripts, self.name: Tool(self.name, "", ANY, self.call)})
+
+    async def leave(self, run: Coroutine[Any, Any, Any]) -> None:
+        """Run until it is stuck, and go."""
+        task = asyncio.create_task(run)
+        await self.stuck.wait()
+        task.cancel()
+        await asyncio.wait([task])
+
+
+SAFE = THREE.replace("call_type: two,", "call_type: two, repeatable: true,")
+
+
+@pytest.mark.demand("flows.state_journalled_per_step")
+async def test_who_leaves_and_asks_again_goes_on_there() -> None:
+    hanging = Hanging(acts())
+    play = Scene(flow(SAFE), hanging.kit(says("ok")))
+    await hanging.leave(play.ask())
+    assert hanging.done.names == ["one", "two"]
+    assert await play.ask() == []
+    assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
+    assert hanging.done.calls[-1] == ("three", {"x": "x x"})
+
+
+AGREED = SAFE.replace("name: two, ", "name: two, confirm: true, ")
+
+
+@pytest.mark.demand("flows.state_journalled_per_step")
+async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there() -> None:
+    hanging = Hanging(acts())
+    play = Scene(flow(AGREED), hanging.kit(says("ok")))
+    [question] = await play.ask()
+    yes = Answer(question.id, payload={"approved": True})
+    await hanging.leave(play.ask("why", yes))
+    assert await play.ask("why", yes) == []
+    assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
+    # Done is done: the same answer has nothing to go on with any more.
+    await play.ask("why", yes)
+    assert play.failed is not None
+    assert play.failed.code == "already_answered"
+
+
+@pytest.mark.demand("flows.state_journalled_per_step")
+async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_is_a_question() -> None:
+    for before, names in (("", ["one", "two", "two", "three"]), ("x", ["one", "two", "one"])):
+        hanging = Hanging(acts())
+        play = Scene(flow(AGREED), hanging.kit(says("ok")))
+        [question] = await play.ask()
+        await hanging.leave(play.ask("why", Answer(question.id, payload={"approved": True})))
+        told = said("assistant", before or f"{question.message}\n\nReply yes or no.")
+        await play.ask("yes", before=(said("user", "why"), told))
+        assert hanging.done.names == names
+
+
+async def test_another_question_begins_anew() -> None:
+    hanging = Hanging(acts())
+    play = Scene(flow(SAFE), hanging.kit(says("ok")))
+    await hanging.leave(play.ask())
+    await play.ask("something else")
+    assert hanging.done.names == ["one", "two", "one", "two", "three"]
+
+
+async def test_a_flow_that_is_done_begins_anew() -> None:
+    done = acts()
+    play = scene(THREE, done, says("ok"), says("ok again"))
+    await play.ask()
+    await play.ask()
+    assert (done.names, play.text) == ([*NAMES, *NAMES], "ok again")
+
+
+async def test_a_flow_that_failed_begins_anew() -> None:
+    wrong = [True]
+
+    def two(args: dict[str, Any]) -> Any:
+        if wrong.pop() if wrong else False:
+            raise OSError("not now")
+        return 2
+
+    done = Acts({"one": lambda args: 1, "two": two, "three": lambda args: 3})
+    play = scene(THREE, done, says("ok"))
+    await play.ask()
+    assert play.failed is not None
+    await play.ask()
+    assert done.names == ["one", "two", "one", "two", "three"]
+
+
+@pytest.mark.demand("flows.params_never_shared_between")
+async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
+    gates = [asyncio.Event(), asyncio.Event()]
+    begun: list[asyncio.Event] = []
+    both = asyncio.Event()
+
+    async def slow(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        number = len(begun)
+        begun.append(gates[number])
+        if len(begun) == len(gates):
+            both.set()
+        await gates[number].wait()
+        yield Result(number)
+
+    done = acts()
+    tools = kit(Lines(says("ok"), says("ok")), done)
+    tools = replace(tools, scripts={**tools.scripts, "one": Tool("one", "", ANY, slow)})
+    store = Memory()
+    plays = [Scene(flow(THREE), tools, store=store) for _ in range(2)]
+    first, second = (asyncio.create_task(play.ask()) for play in plays)
+    await both.wait()
+    gates[1].set()
+    await second
+    gates[0].set()
+    await first
+    assert [args["x"] for name, args in done.calls if name == "three"] == ["1 x", "0 x"]
+
+
+@pytest.mark.demand("flows.killed_inside_step_read")
+@pytest.mark.parametrize(
+    ("word", "ran", "told"),
+    [
+        ("retry", ["one", "two", "two", "three"], "ok"),
+        ("skip", ["one", "two", "three"], "ok"),
+        ("stop", ["one", "two"], "The flow p/f was stopped at step 'two'."),
+    ],
+)
+async def test_what_may_have_run_is_asked_about(word: str, ran: list[str], told: str) -> None:
+    hanging = Hanging(acts())
+    play = Scene(flow(THREE), hanging.kit(says("ok")))
+    await hanging.leave(play.ask())
+    (question,) = await play.ask()
+    assert "'two' (two) of p/f: it may have run" in question.message
+    assert question.schema["properties"]["then"]["enum"] == ["retry", "skip", "stop"]
+    assert await play.ask("why", Answer(question.id, text=word)) == []
+    assert (hanging.done.names, play.text) == (ran, told)
+
+
+@pytest.mark.demand("flows.flow_tool_model_picks")
+async def test_a_models_tool_goes_on_too() -> None:
+    """The run was cut inside the flow that the model had called; asked again, it calls it again."""
+    store, hanging = Memory(), Hanging(acts())
+    line = calls(("f", '{"request": "go"}'))
+    model = Lines(line, line, says("All done."))
+    tools = hanging.kit()
+    tool = flow_tool("f", flow(SAFE), lambda flow, turn: tools, lambda: store)
+    runtime = Runtime(assistants=[Assistant("default", model, tools=(tool,))], store=store)
+
+    async def ask() -> list[Event]:
+        turn = Turn(messages=(said("user", "why"),), thread="t")
+        async with closing(runtime.run(turn)) as events:
+            return [event async for event in events]
+
+    await hanging.leave(ask())
+    events = await ask()
+    assert isinstance(events[-1], RunFinished)
+    assert hanging.done.names == ["one", "two", "two", "three"]
+    (result,) = [event.content for event in events if isinstance(event, CallResult)]
+    assert '"three":"x x"' in result, "what its steps gave, for the model to tell"
+
+
+API = """
+openapi: 3.0.0
+info: {version: 1.0.0, title: t}
+servers: [{url: "URL"}]
+paths:
+  /orders:
+    post:
+      description: d
+      parameters: [{name: Idempotency-Key, in: header, schema: {type: string}}]
+      responses: {"200": {description: ok}}
+"""
+
+
+@pytest.mark.demand("flows.killed_inside_step_read")
+@pytest.mark.io
+async def test_a_real_api_gets_the_same_key_for_every_try(tmp_path: Path) -> None:
+    text = """
+name: f
+description: d
+steps:
+  - {name: start, call_type: api, params: {endpoint: POST /orders}, next: again}
+  - {name: again, call_type: api, params: {endpoint: POST /orders}, next: last}
+  - {name: last, call_type: stop}
+"""
+    async with answering(b'{"n": 1}') as api:
+        plugin = read(folder(tmp_path / "p", openapi=API.replace("URL", api.url)))
+        tools = tools_of(plugin, Gate(allow=("127.0.0.1",)))
+        operations = {one.id: tool for one, tool in zip(plugin.operations, tools, strict=True)}
+        cut = asyncio.Event()
+
+        async def stop(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+            yield Result("x")
+
+        class Cutting(Memory):
+            """Loses the note of the second step, as if the process had died before it."""
+
+            async def note(self, owner: Any, key: str, body: bytes, seconds: float | None = None) -> None:
+                if b'"again":' in body and not cut.is_set():
+                    cut.set()
+                    raise asyncio.CancelledError
+                await super().note(owner, key, body, seconds)
+
+        kept = Kit(
+            model=Lines(says("ok")),
+            operations=operations,
+            scripts={"stop": Tool("stop", "", ANY, stop)},
+            flows={},
+            databases={},
+            repeatable=list(operations),
+        )
+        play = Scene(flow(text), kept, store=Cutting())
+        first = asyncio.create_task(play.ask())
+        await asyncio.wait([first])
+        assert await play.ask() == []
+        assert play.text == "ok"
+        for tool in tools:
+            if tool.close:
+                await tool.close()
+    keys = [one["idempotency-key"] for one in api.headers]
+    assert len(keys) == 3
+    assert keys[1] == keys[2] != keys[0]

@@ -1,0 +1,205 @@
+"""Flows of plugin folders in a running server: tools to models, agents to doors, commands to a terminal."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import wiring as registry
+from rightseat.config import load
+from rightseat.plugins.selection import Selection
+from rightseat.types.events import Custom, Event, TextDelta
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+from rightseat.wiring.library import Runtime
+from tests.kit.client import Client, request
+from tests.kit.house import house
+from tests.kit.patience import STUCK
+from tests.kit.server import executable
+from tests.unit.plugins.runtime.written import answering, written
+
+pytestmark = pytest.mark.io
+
+FLOW = """
+name: report
+description: Reports on the hosts.
+steps:
+  - {name: start, call_type: api, params: {endpoint: GET /hosts, values: {q: "{question}"}}, next: tell}
+  - {name: tell, call_type: llm, params: {user_prompt: "Tell of {data}"}, next: end}
+  - {name: end, call_type: none}
+"""
+TURNS = {
+    "turns": [
+        {"when": {"user": "^Tell of .*web-01"}, "say": "There is web-01."},
+        {"when": {"user": "Say the arguments"}, "say": '{"q": "web"}'},
+        {"when": {"user": "What its steps gave:\\n.*web-01"}, "say": "The only one is web-01."},
+    ]
+}
+Make = Callable[..., Runtime]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "turns.json").write_text(json.dumps(TURNS), "utf-8")
+
+    def made(url: str = "http://127.0.0.1:9", rules: str = "", **manifest: Any) -> Runtime:
+        home = written(tmp_path / "plugins" / "hosts", url, **manifest)
+        (home / "flows").mkdir(exist_ok=True)
+        (home / "flows" / "report.yaml").write_text(FLOW, "utf-8")
+        table = f'[models.m]\nspec = "scripted:turns.json"\n[[plugins]]\npath = "plugins"\n{rules}\n'
+        (tmp_path / "rightseat.toml").write_text(table + 'allow = ["127.0.0.1"]\n', "utf-8")
+        return registry.runtime(load(env={}), env={})
+
+    return made
+
+
+async def asked(runtime: Runtime, name: str, question: str = "all") -> list[Event]:
+    turn = Turn(messages=(said("user", question),), assistant=name)
+    async with closing(runtime.run(turn)) as events:
+        return [event async for event in events]
+
+
+def text(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+@pytest.mark.demand("flows.flow_responder_behind_door")
+async def test_a_flow_of_a_folder_calls_the_real_api_and_answers(make: Make) -> None:
+    async with answering() as api:
+        runtime = make(api.url)
+        events = await asked(runtime, "hosts.report", "all of them")
+        await runtime.close()
+    assert text(events) == "There is web-01."
+    assert api.asked == ["GET /hosts?q=all%20of%20them"]
+    told = [event.value["progress"] for event in events if isinstance(event, Custom)]
+    assert told == ["1/2", "1/2", "2/2", "2/2"]
+
+
+@pytest.mark.demand("flows.automatic_flow_true_operation")
+async def test_an_operation_is_a_flow_where_the_plugin_says_so(make: Make) -> None:
+    async with answering() as api:
+        runtime = make(api.url, automatic_flow=True)
+        events = await asked(runtime, "hosts.GET /hosts")
+        await runtime.close()
+    assert api.asked == ["GET /hosts?q=web"]
+    assert text(events) == "The only one is web-01."
+
+
+LIB = """
+class Greet:
+    name = "greet"
+    description = "Greets somebody."
+
+    def __init__(self, params):
+        self.params = params
+
+    async def call(self, fixed_params):
+        return {"output": f"Hello {self.params['who']}", "message": "Greeted."}
+
+
+exported = [Greet]
+"""
+
+
+@pytest.mark.demand("flows.tool_lib_tool_name")
+@pytest.mark.io
+async def test_a_tool_of_lib_is_a_step_by_its_name(make: Make, tmp_path: Path) -> None:
+    """A class of the original's SDK, in a process of its own."""
+    home = tmp_path / "plugins" / "hosts"
+    (home / "lib").mkdir(parents=True)
+    (home / "lib" / "__init__.py").write_text(LIB, "utf-8")
+    await make().close()
+    text = """
+name: greeting
+description: Greets.
+steps: [{name: start, call_type: greet, params: {who: "{question}"}}]
+"""
+    (home / "flows" / "greeting.yaml").write_text(text, "utf-8")
+    runtime = registry.runtime(load(env={}), env={})
+    events = await asked(runtime, "hosts.greeting", "web-01")
+    await runtime.close()
+    (told,) = [event.value for event in events if isinstance(event, Custom) and "output" in event.value]
+    assert (told["output"], told["message"]) == ("Hello web-01", "Greeted.")
+
+
+@pytest.mark.demand("flows.flow_tool_model_picks")
+async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
+    runtime = make(automatic_flow=True)
+    source = runtime.assistants["default"].source
+    assert isinstance(source, Selection)
+    names = list(source.shelf.by_name)
+    assert names == ["hosts_get_hosts", "hosts_report"], "an operation's own flow is no second tool"
+    tool = source.shelf.by_name["hosts_report"].tool
+    assert (tool.description, tool.parameters["required"]) == ("Reports on the hosts.", ["request"])
+    await runtime.close()
+
+
+@pytest.mark.demand("flows.flow_responder_behind_door")
+@pytest.mark.parametrize("appears", [False, True])
+async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make: Make, appears: bool) -> None:
+    runtime = make(rules="appears = true" if appears else "")
+    assert "hosts.report" in runtime.responders
+    assert ("hosts.report" in list(runtime.responders)) == appears
+    assert runtime.resolve("anything") is None, "a server with one model answers to any name"
+    assert runtime.resolve("hosts.report") == "hosts.report"
+    async with house(runtime) as home:
+        for target in ("/v1/models", "/agents.json", "/copilotkit/info"):
+            async with Client(home.url) as client:
+                await client.send(request("GET", target, b"", {}))
+                await client.head()
+                body = (await client.body()).decode()
+                assert ("report" in body) == appears, target
+                if appears and target != "/v1/models":
+                    assert "Reports on the hosts." in body
+
+
+@pytest.mark.demand("flows.continuation_whose_flow_changed")
+async def test_a_changed_flow_changes_the_tools_digest(make: Make, tmp_path: Path) -> None:
+    def digest(runtime: Runtime) -> str:
+        source = runtime.assistants["default"].source
+        assert isinstance(source, Selection)
+        return source.digest(["hosts_report"])
+
+    first = make()
+    flow = tmp_path / "plugins" / "hosts" / "flows" / "report.yaml"
+    flow.write_text(FLOW.replace("Tell of", "Speak of"), "utf-8")
+    second = registry.runtime(load(env={}), env={}, before=first)
+    assert digest(first) != digest(second)
+    await first.close()
+    await second.close()
+
+
+async def command(folder: Path, *args: str, said: str = "") -> tuple[int | None, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        executable(),
+        *args,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(said.encode()), STUCK)
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.demand("flows.rightseat_flows_run_plugin")
+@pytest.mark.long
+@pytest.mark.io
+async def test_a_flow_runs_in_the_terminal_with_its_steps(make: Make, tmp_path: Path) -> None:
+    async with answering() as api:
+        await make(api.url).close()
+        code, out, err = await command(tmp_path, "flows", "run", "hosts/report", "all")
+        assert (code, out) == (0, "There is web-01.\n")
+        assert "[1/2] start (api)" in err
+        assert "[2/2] tell (llm)" in err
+        code, out, err = await command(tmp_path, "flows", "run", "hosts/repot", "all")
+        assert (code, "Did you mean 'hosts/report'?" in err) == (1, True)
+        code, out, _ = await command(tmp_path, "flows", "list")
+        assert (code, out) == (0, "hosts/report\n    Reports on the hosts.\n")

@@ -1,0 +1,211 @@
+"""[[plugins]] and --plugins become tools of the assistants; one that is broken stops nobody."""
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rightseat import wiring as registry
+from rightseat.config import load
+from rightseat.engine.loop import Assistant
+from rightseat.errors import ConfigError
+from rightseat.plugins.selection import Selection
+from rightseat.wiring.library import Runtime
+from rightseat.wiring.plugins import files, gate, stale
+from tests.unit.plugins.runtime.written import written
+
+Make = Callable[..., Runtime]
+ONE = '[models.m]\nspec = "scripted:demo"\n'
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """A Runtime of a configuration file beside the folder `plugins`, which has hosts and books."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "plugins" / "hosts", question="", predefined_question="Which hosts?")
+    written(tmp_path / "plugins" / "books", paths={"/books": "All books.", "/loans": "All loans."}, id="Lib")
+
+    def made(text: str = "", *folders: str, before: Runtime | None = None) -> Runtime:
+        (tmp_path / "rightseat.toml").write_text(ONE + text, "utf-8")
+        config = load(plugins=[Path(folder) for folder in folders], env={})
+        return registry.runtime(config, env={}, before=before)
+
+    return made
+
+
+def tools(assistant: Assistant) -> list[str]:
+    assert isinstance(assistant.source, Selection)
+    return list(assistant.source.shelf.by_name)
+
+
+ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
+
+
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
+@pytest.mark.parametrize(
+    ("text", "folders"),
+    [
+        ('[[plugins]]\npath = "plugins"', ()),
+        ('[[plugins]]\npath = "plugins/books"\n[[plugins]]\npath = "plugins/hosts"', ()),
+        ("", ("plugins",)),
+        ("", ("plugins/books", "plugins/hosts")),
+    ],
+)
+def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[str, ...]) -> None:
+    runtime = make(text, *folders)
+    assert {name: sorted(tools(one)) for name, one in runtime.assistants.items()} == {
+        "default": ALL,
+        "m": ALL,
+    }
+    assert runtime.assistants["default"].suggestions == ("Which hosts?",)
+    assert not runtime.bare("default")
+
+
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
+def test_an_assistant_may_name_its_plugins(make: Make) -> None:
+    runtime = make(
+        '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib"]\n[assistants.b]\nplugins = []\n'
+        "[assistants.c]"
+    )
+    assert tools(runtime.assistants["a"]) == ALL[:2]
+    assert runtime.assistants["b"].source is None
+    assert sorted(tools(runtime.assistants["c"])) == ALL
+    # The first one answers who asks for none by name.
+    assert tools(runtime.assistants["default"]) == ALL[:2]
+    assert runtime.assistants["m"].source is None, "a model that is asked by its name is nothing but that"
+    with pytest.raises(ConfigError, match=r"\[assistants.a\].*no plugin 'book'. Did you mean 'books'"):
+        make('[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["book"]')
+
+
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
+def test_a_table_for_one_counts_before_that_for_all(make: Make) -> None:
+    text = '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "plugins/hosts"\n{}'
+    assert sorted(tools(make(text.format("enabled = false")).assistants["default"])) == ALL[:2]
+    config = load(env={})
+    assert len(config.plugins) == 2
+    runtime = make(text.format('confirm = "all"\nallow = ["10.0.0.0/8"]'))
+    assert gate(load(env={}).plugins[1]).allow == ("10.0.0.0/8",)
+    assert runtime.plugins is not None
+    assert runtime.plugins.loaded["hosts"].seal != runtime.plugins.loaded["books"].seal
+
+
+def test_a_plugin_may_appear_as_an_assistant_of_its_own(make: Make) -> None:
+    runtime = make('[[plugins]]\npath = "plugins/books"\nappears = true\n[[plugins]]\npath = "plugins/hosts"')
+    assert set(runtime.assistants) == {"default", "m", "books"}
+    assert tools(runtime.assistants["books"]) == ALL[:2]
+    assert (runtime.assistants["books"].title, runtime.assistants["books"].description) == (
+        "Books",
+        "About books.",
+    )
+
+
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
+def test_a_broken_plugin_stops_nobody(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name, text in {"bad": "{", "odd": '{"name": 3}', "empty": ""}.items():
+        (tmp_path / "plugins" / name).mkdir()
+        (tmp_path / "plugins" / name / "plugin.json").write_text(text, "utf-8")
+    (tmp_path / "plugins" / "odd" / "openapi.yaml").write_text("\tpaths: [", "utf-8")
+    (tmp_path / "plugins" / "lib" / "lib").mkdir(parents=True)
+    (tmp_path / "plugins" / "lib" / "plugin.json").write_text('{"name": "a", "description": "b"}')
+    (tmp_path / "plugins" / "lib" / "lib" / "x.py").write_text("raise SystemExit(1)\ndef (")
+    runtime = make("", "plugins")
+    assert sorted(tools(runtime.assistants["default"])) == ALL
+    assert runtime.ready
+    said = [record.message for record in caplog.records if record.levelno >= logging.ERROR]
+    assert any("Plugin bad: plugin.json" in line for line in said)
+    assert any("Plugin lib: lib/x.py:2" in line for line in said)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere = written(tmp_path / "elsewhere" / "secret")
+    (tmp_path / "plugins" / "link").symlink_to(elsewhere)
+    assert sorted(tools(make("", "plugins").assistants["default"])) == ALL
+    assert "link" in caplog.text
+
+
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
+def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written(tmp_path / "others" / "hosts", paths={"/other": "x"})
+    runtime = make("", "plugins", "others")
+    assert sorted(tools(runtime.assistants["default"])) == ALL
+    assert "is left out" in caplog.text
+
+
+@pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[plugins]]\npath = "nowhere"', "rightseat.toml:4: plugins.path: there is no folder"),
+        ("[[plugins]]\nenabled = true", "rightseat.toml:3: plugins: path is missing"),
+        (
+            '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "x"\nconfrim = "all"',
+            "toml:7: plugins[1].confrim",
+        ),
+        ('[[plugins]]\npath = "plugins"\nconfirm = "no"', "expected one of dangerous, writes, all, never"),
+        ('[[plugins]]\npath = "plugins"\nauth = {A = "env:NOWHERE_SET"}', "NOWHERE_SET is not set"),
+        ("[plugins]\npath = 1", "expected tables, each begun by [[plugins]]"),
+        ('[tools]\nembeddings = "mm"', "tools.embeddings: there is no model 'mm'."),
+        ("[tools]\nshown = 0", "toml:4: tools.shown"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(make: Make, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        make(text)
+    assert said in error.value.message
+
+
+def test_a_folder_of_the_command_line_must_be_there(make: Make) -> None:
+    with pytest.raises(ConfigError, match="--plugins nowhere: there is no such folder"):
+        make("", "nowhere")
+
+
+def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTS_KEY", "canary-credential")
+    make(
+        '[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}'
+    )
+    settings = load(env={}).plugins[0]
+    made = gate(settings)
+    assert made.credentials["Authorization"].reveal() == "canary-credential"
+    assert made.caller == {"T": "X-T"}
+    assert "canary" not in repr(settings) + repr(made)
+
+
+@pytest.mark.demand("plugins.broken_plugin_never_stops")
+def test_a_credential_that_a_plugin_does_not_use_costs_its_operations_alone(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = '[[plugins]]\npath = "plugins/books"\nuser_headers = {Nobody = "X-T"}\n'
+    runtime = make(f'{table}[[plugins]]\npath = "plugins/hosts"')
+    assert tools(runtime.assistants["default"]) == ["hosts_get_hosts"]
+    assert "uses no credential 'Nobody'" in caplog.text
+
+
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
+def test_a_reload_reads_only_what_has_changed(make: Make, tmp_path: Path) -> None:
+    first = make("", "plugins")
+    written(tmp_path / "plugins" / "books", paths={"/shelves": "All shelves."})
+    second = make("", "plugins", before=first)
+    assert first.plugins is not None
+    assert second.plugins is not None
+    assert second.plugins.loaded["hosts"].plugin is first.plugins.loaded["hosts"].plugin
+    assert sorted(tools(second.assistants["default"])) == ["books_get_shelves", "hosts_get_hosts"]
+    assert sorted(tools(first.assistants["default"])) == ALL, "running turns keep theirs"
+
+
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
+def test_every_change_can_be_seen(make: Make, tmp_path: Path) -> None:
+    runtime = make("", "plugins")
+    config = load(plugins=[Path("plugins")], env={})
+    seen = files(config, runtime.plugins)
+    hosts = tmp_path / "plugins" / "hosts"
+    assert {tmp_path / "plugins", hosts, hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib"} <= {
+        *seen
+    }
+    assert not stale(runtime.plugins)
+    os.utime(hosts / "openapi.yaml", ns=(1, 1))
+    assert stale(runtime.plugins)

@@ -1,0 +1,49 @@
+"""sql and render with the embedded model: a small one may fail, and then it fails in words."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rightseat.errors import UpstreamGarbled
+from rightseat.plugins.flows.flow import Step
+from rightseat.plugins.flows.stage import Kit, Output, StepFailed
+from rightseat.types.events import Artifact
+from tests.unit.plugins.charts.tables import LONG
+from tests.unit.plugins.flows.staged import run, stage
+from tests.unit.plugins.flows.test_steps_model import embedded
+from tests.unit.plugins.sql.shops import shop
+
+pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
+QUESTION = "How many customers are there?"
+
+
+@pytest.mark.demand("flows.call_type_embedded_model")
+async def test_both(tmp_path: Path) -> None:
+    async with embedded() as used:
+        asked = replace(used, databases={"shop": shop("sqlite", tmp_path)})
+        await rows(asked)
+        await chart(used)
+
+
+async def rows(used: Kit) -> None:
+    """It writes SQL rarely right: what counts is that only rows or words come of it."""
+    try:
+        made = await run(stage(Step(name="start", kind="sql"), used, question=QUESTION))
+    except (StepFailed, UpstreamGarbled) as error:
+        print(f"sql: {error}")
+        return
+    print(f"sql: {made[0]} {made[-1]}")
+    assert isinstance(made[-1], Output)
+    assert isinstance(made[-1].data, list)
+
+
+async def chart(used: Kit) -> None:
+    given = stage(
+        Step(name="draw", kind="render"), used, before=LONG, question="How did sales go in each region?"
+    )
+    [shown, output] = await run(given)
+    assert isinstance(shown, Artifact)
+    assert isinstance(output, Output)
+    assert output.data["series"][0]["data"]
+    print(f"render: {output.message} {[one['name'] for one in output.data['series']]}")

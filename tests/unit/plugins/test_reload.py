@@ -1,0 +1,58 @@
+"""A question that a plugin asked can be answered after a reload, unless that very plugin has changed."""
+
+from dataclasses import replace
+
+import pytest
+
+from rightseat import Runtime
+from rightseat.engine.loop import Assistant
+from rightseat.plugins.selection import Selection
+from rightseat.plugins.shelf import Loaded, Shelf
+from rightseat.stores.memory import Memory
+from rightseat.types.events import CallResult, Event, Interrupt, RunFailed
+from rightseat.types.messages import said
+from rightseat.types.streams import closing
+from rightseat.types.turn import Answer, Turn
+from tests.kit.house import Lines, calls, says
+from tests.unit.plugins.shelves import plugin
+
+
+def shelf(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> Shelf:
+    """Two plugins, of which the versions are told; one asks before it does anything."""
+    first = plugin("hosts", "Hosts", {"erase": description})
+    asking = tuple(replace(tool, confirm=True) for tool in first.tools)
+    second = plugin("books", "Books", {"find": "Find a book"})
+    return Shelf([Loaded(first.plugin, asking, hosts), Loaded(second.plugin, second.tools, books)])
+
+
+async def run(store: Memory, made: Shelf, model: Lines, turn: Turn) -> list[Event]:
+    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(made))], store=store)
+    async with closing(runtime.run(turn)) as events:
+        return [event async for event in events]
+
+
+@pytest.mark.demand("plugins.plugins_reloaded_files_change")
+@pytest.mark.parametrize(
+    ("after", "goes_on"),
+    [
+        (shelf(), True),
+        (shelf(books="2"), True),
+        (shelf(hosts="2"), False),
+        (shelf(description="Erase everything"), False),
+        (Shelf([plugin("books", "Books", {"find": "Find a book"})]), False),
+    ],
+)
+async def test_an_answer_after_a_reload(after: Shelf, goes_on: bool) -> None:
+    store = Memory()
+    asked = (said("user", "erase it"),)
+    events = await run(store, shelf(), Lines(calls(("hosts_erase", '{"q": "web-01"}'))), Turn(messages=asked))
+    (question,) = [event for event in events if isinstance(event, Interrupt)]
+    answer = Answer(question.id, payload={"approved": True})
+    events = await run(store, after, Lines(says("Done.")), Turn(messages=asked, answers=(answer,)))
+    called = [event.content for event in events if isinstance(event, CallResult)]
+    if goes_on:
+        assert "was called" in called[0]
+    else:
+        assert called == []
+        assert isinstance(events[-1], RunFailed)
+        assert "has changed since it asked" in events[-1].message

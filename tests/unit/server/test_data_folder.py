@@ -1,0 +1,205 @@
+"""The data folder of a real server: threads are there after any end, and it has one server at a time."""
+
+import contextlib
+import json
+import signal
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat.config import Config, StoreSettings
+from rightseat.errors import ConfigError
+from rightseat.wiring import data_folder, place
+from rightseat.wiring import store as made
+from tests.kit.client import Client, Frame
+from tests.kit.faults import endless
+from tests.kit.patience import STUCK
+from tests.kit.server import Server
+from tests.kit.upstream import Upstream
+from tests.unit.doors.copilotkit import client as graphql
+
+WORDS = 16
+BODY: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+
+
+def given(text: str, run: str) -> dict[str, Any]:
+    said = [{"id": f"u-{run}", "role": "user", "content": text}]
+    return {"threadId": "t", "runId": run, "messages": said, **BODY}
+
+
+async def connected(url: str) -> list[Frame]:
+    async with Client(url) as client:
+        await client.post("/copilotkit/agent/default/connect", given("", "c"))
+        assert (await client.head()).status == 200
+        return [frame async for frame in client.frames() if frame.data]
+
+
+def said(frames: list[Frame]) -> str:
+    return "".join(frame.json.get("delta", "") for frame in frames)
+
+
+async def kept(folder: Path, client: Client) -> None:
+    """Reads on until the file has some words of the answer, which has no end."""
+    limit, words = time.monotonic() + STUCK, 0
+    while words < WORDS:
+        assert time.monotonic() < limit, f"{words} words are kept"
+        assert await client.piece()
+        with contextlib.closing(sqlite3.connect(f"file:{folder}/rightseat.db?mode=ro", uri=True)) as file:
+            words = sum(body.count(b"w0") for (body,) in file.execute("SELECT body FROM entries"))
+
+
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
+@pytest.mark.long
+@pytest.mark.io
+async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Path) -> None:
+    """What was said is there although the run did not end: deltas are written four times a second."""
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
+            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+            await client.head()
+            await kept(tmp_path / "data", client)
+            server.signal(signal.SIGKILL)
+            await server.exited()
+        async with Server(model="openai:any", env=env) as server:
+            frames = await connected(server.url)
+            assert said(frames).count("w0") >= WORDS
+            assert frames[0].json["input"]["messages"][0]["content"] == "hi"
+            assert (frames[-1].json["type"], frames[-1].json["code"]) == ("RUN_ERROR", "restarted")
+            assert frames[-2].json["type"] == "TEXT_MESSAGE_END"
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/run", given("more", "r2"))
+                assert (await client.head()).status == 200
+                assert (await client.frame() or Frame(None)).json["runId"] == "r2"
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/stop/t", {})
+                assert (await client.head()).status == 200
+                assert (await client.json())["stopped"]
+
+
+@pytest.mark.demand("copilotkit.record_layer_writes_attached")
+@pytest.mark.long
+@pytest.mark.io
+async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Path) -> None:
+    """That of a client of CopilotKit's up to 1.10, which then loads it again."""
+    state = "query($data: LoadAgentStateInput!) { loadAgentState(data: $data) { threadExists messages } }"
+    load = {"query": state, "variables": {"data": {"agentName": "default", "threadId": "t1"}}}
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=200)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
+            await client.post("/copilotkit", graphql.body(graphql.data()), {"Accept": graphql.ACCEPT})
+            await client.head()
+            await kept(tmp_path / "data", client)
+            server.signal(signal.SIGKILL)
+            await server.exited()
+        async with Server(model="openai:any", env=env) as server:
+            found = (await graphql.ask(server.url, load)).data["loadAgentState"]
+    assert found["threadExists"] is True
+    asked, answered = json.loads(found["messages"])
+    assert (asked["content"], answered["role"]) == ("hi", "assistant")
+    assert answered["content"].count("w0") >= WORDS
+
+
+@pytest.mark.long
+@pytest.mark.io
+async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+        config = "[server]\ngrace = 0.2\n"
+        async with Server(model="openai:any", env=env, config=config) as server, Client(server.url) as client:
+            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+            await client.head()
+            await client.frame()
+            server.signal(signal.SIGTERM)
+            live = [frame async for frame in client.frames() if frame.data]
+            assert (live[-1].json["type"], live[-1].json["code"]) == ("RUN_ERROR", "restarting")
+            assert await server.exited() == 0
+        async with Server(model="openai:any", env=env, config=config) as server:
+            found = await connected(server.url)
+            assert said(found) == said(live)
+            assert found[-1].data == live[-1].data
+            assert found[-1].id == live[-1].id
+
+
+@pytest.mark.long
+@pytest.mark.io
+async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
+    async with Upstream() as upstream:
+        upstream.reply = endless(rate=100)
+        env = {"OPENAI_BASE_URL": upstream.url}
+        async with Server(model="openai:any", env=env, config="[server]\ngrace = 1\n") as server:
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
+                await client.head()
+                await client.frame()
+                server.signal(signal.SIGHUP)
+                while "was reloaded" not in server.stderr:
+                    assert await client.frame() is not None
+            async with Client(server.url) as client:
+                await client.post("/copilotkit/agent/default/connect", given("", "c"))
+                await client.head()
+                first = await client.frame()
+                assert first is not None
+                assert first.json["runId"] == "r1"
+                async with Client(server.url) as other:
+                    await other.post("/copilotkit/agent/default/stop/t", {})
+                    await other.head()
+                    assert (await other.json())["stopped"]
+                rest = [frame async for frame in client.frames() if frame.data]
+                assert rest[-1].json["type"] == "RUN_FINISHED"
+
+
+@pytest.mark.demand("copilotkit.sqlite_data_folder_default")
+@pytest.mark.long
+@pytest.mark.io
+async def test_the_second_server_names_the_first_and_the_card_the_folder(tmp_path: Path) -> None:
+    env = {"RIGHTSEAT_DATA": str(tmp_path / "data")}
+    async with Server(model="scripted:demo", env=env) as first:
+        assert f"data       {tmp_path / 'data'}" in first.stdout
+        with pytest.raises(AssertionError) as failed:
+            async with Server(model="scripted:demo", env=env):
+                pass
+        assert f"(pid {first.pid})" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("env", "platform", "folder"),
+    [
+        ({"RIGHTSEAT_DATA": "/data", "STATE_DIRECTORY": "/state"}, "linux", "/data"),
+        ({"STATE_DIRECTORY": "/state:/other"}, "linux", "/state"),
+        ({"XDG_DATA_HOME": "/xdg"}, "linux", "/xdg/rightseat/default"),
+        ({"XDG_DATA_HOME": "xdg"}, "linux", "~/.local/share/rightseat/default"),
+        ({}, "linux", "~/.local/share/rightseat/default"),
+        ({}, "darwin", "~/Library/Application Support/rightseat/default"),
+        ({"LOCALAPPDATA": "/local"}, "win32", "/local/rightseat/default"),
+    ],
+)
+def test_where_it_is(env: dict[str, str], platform: str, folder: str) -> None:
+    assert data_folder(Config(), env, platform) == Path(folder).expanduser()
+
+
+def test_each_configuration_has_its_own(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    one, two = (Config(path=tmp_path / name / "rightseat.toml") for name in ("my app", "other"))
+    assert data_folder(one, env) != data_folder(two, env)
+    assert data_folder(one, env).name.startswith("my-app-")
+    beside = Config(path=tmp_path / "a" / "rightseat.toml", store=StoreSettings(path="kept"))
+    assert data_folder(beside, env) == tmp_path / "a" / "kept"
+
+
+async def test_the_store_that_is_named(tmp_path: Path) -> None:
+    store: Any = made(Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7)))
+    assert (tmp_path / "x" / "rightseat.db").is_file()
+    assert store.pages.keep.threads == 7
+    await store.close()
+    memory = Config(store=StoreSettings(kind="memory"))
+    assert type(made(memory)).__name__ == "Memory"
+    assert "memory" in place(memory)
+    with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
+        made(Config(store=StoreSettings(kind="sqlit")))

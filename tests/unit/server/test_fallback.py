@@ -1,0 +1,216 @@
+"""The next model when one is down, and a model's own share."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rightseat import Assistant, Message, Runtime, errors, said
+from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
+from rightseat.middleware.fallback import Fallback, Member
+from rightseat.middleware.model_info import Source
+from rightseat.middleware.quota import Quota, Quotas
+from rightseat.middleware.rate_limit import Share, Shared
+from rightseat.types.capabilities import Abilities
+from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.events import RunFailed, Usage
+from rightseat.types.messages import Call, Image
+from rightseat.types.model import Model, Prompt, Settings, ToolSpec
+from rightseat.types.streams import closing
+from tests.kit.house import Lines, says
+from tests.unit.engine.asking import run
+
+HELLO = Prompt(messages=(said("user", "hi"),))
+
+
+class Fails:
+    """Says some words and fails."""
+
+    def __init__(self, error: RightseatError, *words: str) -> None:
+        self.error = error
+        self.words = words
+        self.asked = 0
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        self.asked += 1
+        for word in self.words:
+            yield Text(word)
+        raise self.error
+
+
+def chain(*models: Model) -> Fallback:
+    names = "abcdef"
+    return Fallback(
+        [Member(names[n], one, Source("kit", names[n], 1e6, 1e6)) for n, one in enumerate(models)]
+    )
+
+
+async def heard(model: Model, prompt: Prompt = HELLO) -> str:
+    async with closing(model.stream(prompt)) as stream:
+        return "".join([fragment.text async for fragment in stream if isinstance(fragment, Text)])
+
+
+DOWN = (UpstreamError, UpstreamBusy, errors.UpstreamRefused, errors.UpstreamOverloaded, errors.Incomplete)
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+@pytest.mark.parametrize(
+    "kind", [*DOWN, errors.UpstreamTimeout, errors.UpstreamDenied, errors.UpstreamGarbled]
+)
+async def test_the_next_one_answers_when_one_is_down(
+    kind: type[RightseatError], caplog: pytest.LogCaptureFixture
+) -> None:
+    down = Fails(kind("No."))
+    with caplog.at_level(logging.WARNING):
+        assert await heard(chain(down, down, Lines(says("c")))) == "c"
+    assert down.asked == 2
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        f"the model a is down ({down.error.code})",
+        f"the model b is down ({down.error.code})",
+    ]
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+@pytest.mark.parametrize(
+    "kind", [errors.UpstreamRejected, errors.ContentRefused, errors.OutputInvalid, errors.ContextTooLong]
+)
+async def test_what_the_request_is_to_blame_for_stays_an_error(kind: type[RightseatError]) -> None:
+    second = Lines(says("b"))
+    with pytest.raises(kind):
+        await heard(chain(Fails(kind("No.")), second))
+    assert second.asked == []
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+async def test_once_something_was_said_there_is_no_switch() -> None:
+    second = Lines(says("b"))
+    events = await run(Runtime(model=chain(Fails(errors.Incomplete("Cut."), "half"), second)))
+    assert isinstance(events[-1], RunFailed)
+    assert events[-1].code == "incomplete"
+    assert second.asked == []
+
+
+async def test_the_last_one_s_error_is_the_answer_s() -> None:
+    with pytest.raises(errors.UpstreamDenied):
+        await heard(chain(Fails(UpstreamBusy("No.")), Fails(errors.UpstreamDenied("No."))))
+
+
+class Blind(Lines):
+    abilities = Abilities(images=False, tools=False)
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+async def test_one_that_cannot_take_the_prompt_is_passed_over() -> None:
+    picture = Prompt(messages=(Message("user", (Image("https://x.test/a.png"),)),))
+    calling = Prompt(messages=(), tools=(ToolSpec("add", "", {}),))
+    for prompt in (picture, calling):
+        assert await heard(chain(Fails(UpstreamError("No.")), Blind(), Lines(says("c"))), prompt) == "c"
+    assert await heard(chain(Fails(UpstreamError("No.")), Blind(says("b")))) == "b"
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+async def test_each_is_counted_and_paid_for_as_itself() -> None:
+    said_: list[Fragment] = [Text("b"), Used(Usage(2, 3)), Finish("stop")]
+    runtime = Runtime(
+        assistants=[Assistant("default", chain(Fails(UpstreamBusy("No.")), Lines(said_)))],
+        quotas=Quotas(Quota(spend_per_day=100)),
+    )
+    events = await run(runtime)
+    assert runtime.meters.model_calls.values == {("a", "upstream_busy"): 1, ("b", "ok"): 1}
+    assert runtime.meters.cost.values == {("b",): 5.0}
+    assert runtime.ledger.accounts["local"].spent == 5.0
+    assert getattr(events[-1], "usage", None) == Usage(2, 3, 0, 5.0)
+
+
+async def test_it_is_ready_while_one_of_them_is_and_holds_them_all() -> None:
+    class Held(Lines):
+        ready = False
+        did: tuple[str, ...] = ()
+        speaks = "first"
+
+        async def start(self) -> None:
+            self.did += ("start",)
+            raise errors.UpstreamRefused("Not yet.")
+
+        async def close(self) -> None:
+            self.did += ("close",)
+
+    first, second = Held(), Held()
+    both = chain(first, second)
+    assert not both.ready
+    second.ready = True
+    assert both.ready
+    await both.start()
+    await both.close()
+    assert (first.did, second.did) == (("start", "close"),) * 2
+    attribute = "speaks"
+    assert getattr(both, attribute) == "first"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def shared(model: Model, **share: Any) -> tuple[Shared, Clock]:
+    clock = Clock()
+    return Shared(model, Source("kit", "m"), Share(**share), clock), clock
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+async def test_requests_a_minute_leak_away() -> None:
+    model, clock = shared(Lines(*[says("ok")] * 4), requests_per_minute=2)
+    assert await heard(model) + await heard(model) == "okok"
+    with pytest.raises(UpstreamBusy, match="2 times a minute") as caught:
+        await heard(model)
+    assert caught.value.retry_after == 30
+    clock.now += 30
+    assert await heard(model) == "ok"
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+async def test_answers_at_a_time_are_given_back_also_by_who_leaves() -> None:
+    model, _ = shared(Lines(*[says("one", "two")] * 3), concurrent=1)
+    async with closing(model.stream(HELLO)) as first:
+        await anext(first)
+        with pytest.raises(UpstreamBusy, match="1 answers at a time"):
+            await heard(model)
+    assert await heard(model) == "onetwo"
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+@pytest.mark.parametrize(("given", "sent"), [(None, 10), (5, 5), (50, 10)])
+async def test_an_answer_s_tokens_are_capped(given: int | None, sent: int) -> None:
+    lines = Lines(says("ok"))
+    model, _ = shared(lines, answer_tokens=10)
+    await heard(model, Prompt(messages=(), settings=Settings(max_tokens=given)))
+    assert lines.asked[0].settings.max_tokens == sent
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+async def test_over_its_share_the_next_model_answers() -> None:
+    async def hold(prompt: Prompt) -> AsyncIterator[Fragment]:
+        yield Text("…")
+        await asyncio.Event().wait()
+
+    full, _ = shared(Lines(hold), concurrent=1)
+    async with closing(full.stream(HELLO)) as held:
+        await anext(held)
+        assert await heard(chain(full, Lines(says("b")))) == "b"
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+async def test_the_next_one_is_asked_in_a_form_that_it_takes() -> None:
+    class Wordy(Lines):
+        abilities = Abilities(tools=False)
+
+    call = Call("c1", "add", "{}")
+    told = (said("user", "2+3?"), said("assistant", "", calls=(call,)), said("tool", "5", call_id="c1"))
+    second = Wordy(says("b"))
+    assert await heard(chain(Fails(UpstreamBusy("No.")), second), Prompt(messages=told)) == "b"
+    [asked] = second.asked
+    assert not any(message.calls or message.role == "tool" for message in asked.messages)

@@ -1,0 +1,80 @@
+"""SIGHUP at the real command: each setting of [server] that was changed counts for the next request."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from tests.faults.faces import AGUI, until
+from tests.kit.client import Client
+from tests.kit.server import Server
+from tests.unit.agents.agui.desk import AguiDesk
+from tests.unit.doors.copilotkit.client import ask
+
+pytestmark = pytest.mark.io
+
+BEFORE = """
+forward_headers = ["x-tenant", "x-region"]
+introspection = true
+metrics = "open"
+graphql.max_characters = 1000
+"""
+AFTER = """
+forward_headers = ["x-region"]
+introspection = false
+metrics = "off"
+graphql.max_characters = 60
+"""
+CONFIG = """
+[models.main]
+spec = "scripted:demo"
+[agents.desk]
+kind = "agui"
+url = "{url}"
+[server]
+"""
+SCHEMA = {"query": "{ __schema { queryType { name } } }"}
+AGENTS = {"query": "{ availableAgents { agents { id } } }" + " " * 60}
+
+
+async def observe(server: Server, desk: AguiDesk) -> dict[str, Any]:
+    """What a client and an agent see of the settings: one request for each of them."""
+    sent = {"x-tenant": "acme", "x-region": "eu"}
+    assert (await AGUI(server.url, "hello", "desk", sent)).finished
+    schema, agents = [await ask(server.url, query) for query in (SCHEMA, AGENTS)]
+    async with Client(server.url) as client:
+        await client.get("/metrics")
+        metrics = (await client.head()).status
+    return {
+        "headers that the agent saw": sent.keys() & desk.upstream.requests[-1].headers.keys(),
+        "introspection is refused": bool(schema.errors),
+        "a document of 100 characters is refused": bool(agents.errors),
+        "status of /metrics": metrics,
+    }
+
+
+async def reload(server: Server, config: str) -> None:
+    """Writes the configuration, sends SIGHUP and returns after the reload."""
+    (server.folder / "rightseat.toml").write_text(config)
+    server.signal(signal.SIGHUP)
+    await until(lambda: "was reloaded" in server.stderr, what=lambda: server.stderr)
+
+
+@pytest.mark.demand("server.after_sighup_setting_running", "tests.sighup_applies_setting_reloaded")
+async def test_what_was_changed_counts_after_a_reload() -> None:
+    async with AguiDesk() as desk:
+        config = CONFIG.format(url=desk.url)
+        async with Server(config=config + BEFORE) as server:
+            assert await observe(server, desk) == {
+                "headers that the agent saw": {"x-tenant", "x-region"},
+                "introspection is refused": False,
+                "a document of 100 characters is refused": False,
+                "status of /metrics": 200,
+            }
+            await reload(server, config + AFTER)
+            assert await observe(server, desk) == {
+                "headers that the agent saw": {"x-region"},
+                "introspection is refused": True,
+                "a document of 100 characters is refused": True,
+                "status of /metrics": 404,
+            }

@@ -1,0 +1,139 @@
+"""A client's choice among models, and what the engine makes of what a model can do."""
+
+import pytest
+
+from rightseat import Assistant, Message, Runtime, said, tool
+from rightseat.types.capabilities import Abilities, Seat
+from rightseat.types.events import Custom, Event, Interrupt, RunFailed, RunFinished, TextDelta
+from rightseat.types.messages import Image
+from rightseat.types.model import ToolSpec
+from rightseat.types.turn import Answer
+from tests.kit.house import Lines, calls, says
+from tests.unit.engine.asking import run
+
+
+def spoken(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def choosing(*models: Lines) -> Runtime:
+    fast, big = models
+    choice = {"fast": Seat.of(fast), "big": Seat.of(big)}
+    return Runtime(assistants=[Assistant("helper", fast, models=choice)])
+
+
+@pytest.mark.parametrize(("model", "answer"), [(None, "fast"), ("fast", "fast"), ("big", "big")])
+async def test_the_model_that_is_named_answers(model: str | None, answer: str) -> None:
+    runtime = choosing(Lines(says("fast")), Lines(says("big")))
+    assert spoken(await run(runtime, model=model)) == answer
+
+
+async def test_one_that_is_not_allowed_is_refused_and_those_that_are_named() -> None:
+    runtime = choosing(Lines(says("fast")), Lines(says("big")))
+    last = (await run(runtime, model="gpt-9"))[-1]
+    assert isinstance(last, RunFailed)
+    assert (last.code, last.param) == ("invalid_request", "model")
+    assert last.message == "helper does not answer with the model 'gpt-9'. Choose one of: fast, big."
+
+
+async def test_where_nothing_may_be_chosen_a_name_is_not_looked_at() -> None:
+    assert spoken(await run(Runtime(model=Lines(says("own"))), model="gpt-9")) == "own"
+
+
+async def test_inside_another_run_an_assistant_has_its_own_model() -> None:
+    runtime = choosing(Lines(says("fast")), Lines(says("big")))
+    assert spoken(await run(runtime, model="big", depth=1)) == "fast"
+
+
+@pytest.mark.demand("models.front_end_choose_among", "models.conversation_moves_between_vendors")
+async def test_a_question_may_be_gone_on_with_by_another_model() -> None:
+    @tool(confirm=True)
+    def wipe() -> str:
+        return "wiped"
+
+    fast, big = Lines(calls(("wipe", "{}"))), Lines(says("done by big"))
+    choice = {"fast": Seat.of(fast), "big": Seat.of(big)}
+    runtime = Runtime(assistants=[Assistant("helper", fast, tools=(wipe,), models=choice)])
+    asked = await run(runtime)
+    [question] = [event for event in asked if isinstance(event, Interrupt)]
+    told = await run(runtime, model="big", answers=(Answer(question.id, payload={"approved": True}),))
+    assert spoken(told) == "done by big"
+
+
+async def test_an_assistant_slash_a_model_is_what_a_client_may_ask_for() -> None:
+    runtime = choosing(Lines(says("fast")), Lines(says("big")))
+    assert (runtime.resolve("helper/big"), runtime.picked("helper/big")) == ("helper", "big")
+    assert [runtime.picked(name) for name in ("helper", "nobody/big", "/big", None)] == [None] * 4
+    assert runtime.offered("helper") == ("fast", "big")
+    assert runtime.offered("nobody") == ()
+
+
+async def test_models_that_may_be_chosen_are_started_and_closed_with_the_runtime() -> None:
+    class Held(Lines):
+        ready = False
+        did: list[str]
+
+        async def start(self) -> None:
+            self.did = ["start"]
+            self.ready = True
+
+        async def close(self) -> None:
+            self.did.append("close")
+
+    big = Held()
+    runtime = choosing(Lines(), big)
+    assert not runtime.ready
+    await runtime.start()
+    assert runtime.ready
+    await runtime.close()
+    assert big.did == ["start", "close"]
+
+
+class Blind(Lines):
+    abilities = Abilities(images=False)
+
+
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
+async def test_a_picture_for_a_model_that_sees_none_is_an_error_that_names_others() -> None:
+    picture = Message("user", (Image("https://x.test/a.png"),))
+    assistant = Assistant("default", Blind(says("no")), seeing=("vision",))
+    last = (await run(Runtime(assistants=[assistant]), messages=(picture,)))[-1]
+    assert isinstance(last, RunFailed)
+    assert (last.status, last.message) == (400, "This model takes no images. Ask one that does: vision.")
+    # A model that says nothing of itself is believed.
+    events = await run(Runtime(model=Lines(says("ok"))), messages=(picture,))
+    assert isinstance(events[-1], RunFinished)
+
+
+class Wordy(Lines):
+    abilities = Abilities(tools=False)
+
+
+class Single(Lines):
+    abilities = Abilities(parallel=False)
+
+
+@pytest.mark.demand("models.table_model_tools_parallel")
+async def test_what_a_model_can_do_decides_what_it_is_sent() -> None:
+    wordy, single = Wordy(says("ok")), Single(says("ok"))
+    add = ToolSpec("add", "", {"type": "object"})
+    for model in (wordy, single):
+        await run(Runtime(model=model), tools=(add,))
+    assert wordy.asked[0].tools == ()
+    assert [spec.name for spec in single.asked[0].tools] == ["add"]
+    assert single.asked[0].settings.parallel_calls is False
+
+
+class Short(Lines):
+    abilities = Abilities(context=60)
+
+
+@pytest.mark.demand("models.table_model_tools_parallel")
+async def test_the_table_s_context_cuts_the_history() -> None:
+    model = Short(says("ok"))
+    history = tuple(said("user", "words " * 10) for _ in range(20))
+    events = await run(Runtime(model=model), messages=history)
+    [cut] = [event for event in events if isinstance(event, Custom)]
+    assert cut.name == "history_cut"
+    assert cut.value["context"] == 60
+    assert len(model.asked[0].messages) < 20

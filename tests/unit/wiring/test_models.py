@@ -1,0 +1,236 @@
+"""[models] and [assistants.NAME] models: fallbacks, shares, choices, and which model is chosen by a key."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from rightseat import Runtime
+from rightseat import wiring as registry
+from rightseat.config import Config, load
+from rightseat.errors import ConfigError
+from rightseat.types.events import Event, RunFailed, TextDelta
+from rightseat.types.messages import Image, Message
+from rightseat.wiring import choose
+from tests.kit import answers, faults
+from tests.kit.upstream import Upstream
+from tests.unit.engine.asking import run
+
+SCRIPT = '{"turns": [{"when": {}, "say": "by %s"}]}'
+
+
+def written(folder: Path, text: str) -> Config:
+    for name in ("fast", "big"):
+        (folder / f"{name}.json").write_text(SCRIPT % name)
+    path = folder / "rightseat.toml"
+    path.write_text(text)
+    return load(path, env={})
+
+
+@asynccontextmanager
+async def built(config: Config) -> AsyncIterator[Runtime]:
+    runtime = registry.runtime(config, env={})
+    try:
+        yield runtime
+    finally:
+        await runtime.close()
+
+
+def spoken(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+FALLBACK = """
+[models.default]
+spec = "openai:kit"
+base_url = "{first}"
+tries = 1
+fallbacks = ["second", "scripted:fast.json"]
+input_cost = 1
+output_cost = 1
+[models.second]
+spec = "openai:kit"
+base_url = "{second}"
+tries = 1
+fallbacks = ["default"]
+"""
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+@pytest.mark.io
+async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Path) -> None:
+    async with Upstream() as first, Upstream() as second:
+        config = written(tmp_path, FALLBACK.format(first=first.url, second=second.url))
+        first.reply = faults.status(503)
+        second.reply = answers.text()
+        async with built(config) as runtime:
+            assert spoken(await run(runtime)) == "w0 w1 w2"
+            second.reply = faults.status(401)
+            assert spoken(await run(runtime)) == "by fast"
+            # Each may stand in for the other, and neither for itself.
+            first.reply = answers.text()
+            assert spoken(await run(runtime, assistant="second")) == "w0 w1 w2"
+    assert (len(first.requests), len(second.requests)) == (3, 3)
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+async def test_a_share_of_the_file_is_kept(tmp_path: Path) -> None:
+    text = (
+        '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=1\nfallbacks=["scripted:big.json"]'
+    )
+    async with built(written(tmp_path, text)) as runtime:
+        assert [spoken(await run(runtime)) for _ in range(2)] == ["by fast", "by big"]
+
+
+CHOICE = """
+[models.fast]
+spec = "scripted:fast.json"
+context = 500
+[models.big]
+spec = "scripted:big.json"
+context = 900
+[assistants.helper]
+models = ["fast", "big", "scripted:demo"]
+[assistants.clerk]
+model = "big"
+models = ["fast"]
+[assistants.plain]
+model = "fast"
+"""
+
+
+@pytest.mark.demand("models.front_end_choose_among")
+async def test_the_models_of_an_assistant(tmp_path: Path) -> None:
+    async with built(written(tmp_path, CHOICE)) as runtime:
+        helper, clerk = runtime.assistants["helper"], runtime.assistants["clerk"]
+        assert list(helper.models) == ["fast", "big", "scripted:demo"]
+        assert [seat.context for seat in helper.models.values()] == [500, 900, None]
+        assert list(clerk.models) == ["big", "fast"]
+        assert (helper.context, clerk.context) == (500, 900)
+        assert helper.model is helper.models["fast"].model is clerk.models["fast"].model
+        assert runtime.assistants["plain"].models == {}
+        assert spoken(await run(runtime, assistant="helper", model="big")) == "by big"
+        assert spoken(await run(runtime, assistant="clerk")) == "by big"
+        counted = runtime.meters.model_calls.values
+        assert counted == {("big", "ok"): 2}
+
+
+async def test_a_model_of_the_command_line_can_be_chosen_back(tmp_path: Path) -> None:
+    path = tmp_path / "rightseat.toml"
+    written(tmp_path, CHOICE)
+    config = load(path, model="big", env={})
+    async with built(config) as runtime:
+        assert list(runtime.assistants["default"].models) == ["big", "fast", "scripted:demo"]
+        assert spoken(await run(runtime)) == "by big"
+        assert spoken(await run(runtime, model="fast")) == "by fast"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[models.a]\nspec='local'\nfallbacks=['bb']\n[models.b]\nspec='local'",
+         "models.a.fallbacks: there is no model 'bb'. Did you mean b?"),
+        ("[models.a]\nspec='local'\n[assistants.x]\nmodels=['zzz']",
+         "assistants.x.models: there is no model 'zzz'. Write [models.zzz]"),
+        ("[models.a]\nspec='local'\nconcurrent=-1", "models.a.concurrent"),
+        ("[models.a]\nspec='local'\nfallbacks='b'", "models.a.fallbacks"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        written(tmp_path, text)
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "table", ['fallbacks=["scripted:big.json"]', '\n[assistants.x]\nmodels=["scripted:big.json"]']
+)
+def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str) -> None:
+    priced = '[models.a]\nspec="scripted:fast.json"\ninput_cost=1\noutput_cost=1'
+    text = f"[limits]\nspend_per_day=1\n{priced}\n{table}"
+    with pytest.raises(ConfigError, match=r"nobody knows what the model scripted:big\.json costs"):
+        registry.runtime(written(tmp_path, text), env={})
+
+
+@pytest.mark.demand("models.unknown_tuning_knobs_ignored")
+async def test_who_sees_no_picture_names_who_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "k")
+    text = """
+[models.blind]
+spec = "openai:gpt-3.5-turbo"
+api_key = "env:KEY"
+[models.seeing]
+spec = "openai:gpt-4o"
+api_key = "env:KEY"
+"""
+    path = tmp_path / "rightseat.toml"
+    path.write_text(text)
+    async with built(load(path, env={})) as runtime:
+        picture = (Message("user", (Image("https://x.test/a.png"),)),)
+        last = (await run(runtime, assistant="blind", messages=picture))[-1]
+    assert isinstance(last, RunFailed)
+    assert last.message == "This model takes no images. Ask one that does: seeing."
+
+
+@pytest.mark.parametrize(
+    ("env", "model"),
+    [
+        ({"ANTHROPIC_API_KEY": "k"}, "anthropic:claude-sonnet-5-5"),
+        ({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "claude-x"}, "anthropic:claude-x"),
+        ({"GEMINI_API_KEY": "k"}, "google:gemini-3.8-flash"),
+        ({"GOOGLE_API_KEY": "k", "GEMINI_MODEL": "g"}, "google:g"),
+        ({"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}, "anthropic:claude-sonnet-5-5"),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "openai:gpt-4o-mini"),
+        ({"AZURE_OPENAI_ENDPOINT": "u", "AZURE_OPENAI_DEPLOYMENT": "d"}, "openai:d"),
+    ],
+)
+def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
+    choice = choose(Config(), env)
+    assert choice.model == model
+    assert "is set" in choice.why
+
+
+@pytest.mark.parametrize(
+    ("env", "extra"), [({"ANTHROPIC_API_KEY": "k"}, "anthropic"), ({"GEMINI_API_KEY": "k"}, "google")]
+)
+def test_a_key_without_its_extra_is_a_hint(
+    env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rightseat.wiring.choice.installed", lambda package: False)
+    choice = choose(Config(), env)
+    assert choice.model == "local"
+    assert f"{next(iter(env))} is set: pip install 'rightseat[{extra}]'" in choice.why
+    assert "pip install" in choose(Config(without_local="No."), env).why
+
+
+def test_what_is_not_installed_is_seen() -> None:
+    from rightseat.wiring.choice import installed
+
+    assert installed("msgspec")
+    assert not installed("no_such_package.inside")
+    assert not installed("no_such_package")
+
+
+@pytest.mark.demand("models.models_name_limits_own")
+async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
+    shared = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=2\n[models.other]\n'
+    shared += 'spec="scripted:big.json"\nfallbacks=["default"]\n[guardrails.default]\nmark_untrusted=true'
+    config = written(tmp_path, shared)
+    async with built(config) as before:
+        assert spoken(await run(before)) == "by fast"
+        after = registry.runtime(config, env={}, before=before)
+        try:
+            assert spoken(await run(after)) == "by fast"
+            last = (await run(after))[-1]
+            assert isinstance(last, RunFailed)
+            assert (last.code, last.retry_after is not None) == ("upstream_busy", True)
+        finally:
+            await after.close()
+
+
+@pytest.mark.demand("models.models_name_fallbacks_next")
+def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
+    config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
+    with pytest.raises(ConfigError, match="`empty` answers nobody"):
+        registry.runtime(config, env={})
