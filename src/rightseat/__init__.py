@@ -1,4 +1,7 @@
-"""One Python backend for every copilot front end. The public names; each is imported when first used."""
+"""The public API of rightseat: one Python backend for every copilot front end.
+
+Each name is imported when it is first used.
+"""
 
 from __future__ import annotations
 

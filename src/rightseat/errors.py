@@ -1,4 +1,4 @@
-"""Every error that a user can meet, as one tree.
+"""The tree of errors that a user can meet.
 
     RightseatError                500  ours       something here is broken
     ├── CallerError               400  caller     the request cannot be served as it is
@@ -62,7 +62,7 @@ from typing import ClassVar, Literal
 Fault = Literal["ours", "caller", "upstream"]
 Visibility = Literal["banner", "toast", "silent", "dev_only"]
 Severity = Literal["critical", "warning", "info"]
-# Named, so that a class below may say another than the one above it.
+# Typed constants: a subclass may override the value of its base class.
 BANNER: Visibility = "banner"
 TOAST: Visibility = "toast"
 DEV_ONLY: Visibility = "dev_only"
@@ -366,6 +366,6 @@ def by_code() -> dict[str, type[RightseatError]]:
 
 
 def kind_of(code: str, fault: Fault) -> type[RightseatError]:
-    """The class of a code; of one that is not in the tree, such as a remote agent's, what its fault is."""
+    """Return the error class of a code; an unknown code, such as a remote agent's, gets that of its fault."""
     roots: dict[Fault, type[RightseatError]] = {"caller": CallerError, "upstream": UpstreamError}
     return by_code().get(code) or roots.get(fault, RightseatError)

@@ -1,4 +1,5 @@
-"""Agents that live elsewhere, as Responders: LangGraph, CopilotKit's remote endpoints, AG-UI, CrewAI.
+"""Remote agents as Responders: LangGraph, CopilotKit's remote endpoints, AG-UI, CrewAI.
 
-Each has a factory `kind(name, options) -> AgentSource`. They share reach.py, the way to a peer's HTTP API.
+Each folder has a factory `kind(name, options) -> AgentSource`. They share `_peer` (HTTP client, errors,
+health checks, partial JSON) and `hook.py` (`on_before_request`).
 """

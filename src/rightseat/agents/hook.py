@@ -1,4 +1,4 @@
-"""`on_before_request`: an application's own headers, asked for with each request to an agent."""
+"""The `on_before_request` hook: an application adds headers to each request to an agent."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z\-]{1,200}")
 
 
 class Outgoing(Struct, frozen=True):
-    """A request that is about to be sent, as `on_before_request` sees it. Without an owner it is ours: the
-    peer is asked what it has."""
+    """The argument of `on_before_request`: a request about to be sent. It has no owner when rightseat itself
+    asks for the peer's list of agents."""
 
     method: str
     path: str
     owner: Owner | None = None
     headers: dict[str, str] = {}
-    """What the client may pass on."""
+    """The client's headers that may be forwarded."""
     properties: dict[str, Any] = {}
-    """What the application sends beside the conversation. Its client wrote it."""
+    """Forwarded properties, as the client wrote them: not trusted."""
 
 
 Hook = Callable[[Outgoing], Mapping[str, str] | Awaitable[Mapping[str, str] | None] | None]
 
 
 def target(value: Any, option: str) -> Any:
-    """What an option names as `module:attribute`; what is an object already stays it."""
+    """Load the object that an option names as `module:attribute`; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -42,7 +42,7 @@ def target(value: Any, option: str) -> Any:
 
 
 def hook_of(value: Any) -> Hook | None:
-    """The option `on_before_request`."""
+    """Load the option `on_before_request` and check that it is callable."""
     found = target(value, "on_before_request")
     if found is not None and not callable(found):
         raise ConfigError(
@@ -53,7 +53,7 @@ def hook_of(value: Any) -> Hook | None:
 
 
 def fits(name: object, value: object) -> bool:
-    """Whether it can stand in a request's head."""
+    """Whether the pair is a valid HTTP request header."""
     if not (isinstance(name, str) and isinstance(value, str)):
         return False
     return bool(_NAME.fullmatch(name)) and value.isascii() and value.isprintable()

@@ -1,4 +1,7 @@
-"""The `rightseat` command. Each subcommand imports what it needs when it runs: `--help` must be quick."""
+"""The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick.
+
+serve, chat, doctor, models, plugins, flows: subcommands. embedded: built-in weights. log: logging.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _help(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-# typer's own --help has no default, and to read that it imports pydantic: 150 ms for nothing.
+# typer's own --help has no default, and handling that imports pydantic (150 ms).
 Help = Annotated[
     bool, typer.Option("--help", callback=_help, is_eager=True, help="Show this message and leave.")
 ]
@@ -62,8 +65,8 @@ WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat model
 def _flags(
     server: Path | None, tool_format: str | None, template: str | None, precache: list[Path] | None
 ) -> dict[str, object]:
-    """What the command line says of a local model, as its options are called."""
-    # Paths of the command line start where it is typed, those of the file beside the file.
+    """Return the command line's options of a local model, by their names in the config."""
+    # Paths of the command line are relative to the working directory, those of the config to its file.
     beside = None if template is None else Path(template).expanduser()
     return {
         "llama_server": None if server is None else str(server.expanduser().absolute()),
@@ -330,5 +333,5 @@ def main() -> None:
 
 
 def complain(message: str) -> None:
-    """One block on stderr, red where there are colours."""
+    """Print an error to stderr, in red on a terminal."""
     typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)

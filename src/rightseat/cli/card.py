@@ -1,4 +1,4 @@
-"""What `serve` says when it is up: what answers and why, how to reach it, and how to stop it."""
+"""The start-up summary of `serve`: the model and why, the doors, plugins, config and keys."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Row = tuple[str, str]
 def rows(
     config: Config, choice: Choice, base: str, doors: Sequence[Door], plugins: Shelf | None = None
 ) -> list[Row]:
-    """The card's lines as (label, text); an empty label goes on from the line before."""
+    """Return the summary's lines as (label, text); an empty label continues the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
     card = [("model", EMBEDDED if spec == "local" else spec), ("", choice.why)]
-    # What clients are told is where they find us; health is asked from here.
+    # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
     card.append(("page", f"{public}/   open it in a browser: examples to try, and all that is set up here"))
     for door in doors:
@@ -73,7 +73,7 @@ def _show_rich(card: list[Row], title: str, base: str, end: str, out: TextIO) ->
     from rich.console import Console
     from rich.text import Text
 
-    # soft_wrap: a line that is copied must not have a break in it.
+    # soft_wrap: a copied line must not contain a break.
     console = Console(file=out, soft_wrap=True, highlight=False)
     console.print(Text.assemble((title, "bold"), " is ready on ", (base, "bold cyan")))
     console.print()

@@ -1,4 +1,4 @@
-"""`rightseat chat`: talk in the terminal. No server and no socket: the same runtime, its events as text."""
+"""`rightseat chat`: a conversation in the terminal, on a runtime in this process, without a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chat(
     plugins: Sequence[Path] = (),
     files: Sequence[Path] = (),
 ) -> int:
-    """The exit code: 1 when a single question could not be answered."""
+    """Run the chat; returns the exit code: 1 when a single question was not answered."""
     attached = tuple(map(attachment, files))
     config = prepared(load(path, model=model, flags=flags, plugins=plugins))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
@@ -70,7 +70,7 @@ def chat(
 
 
 class Talk:
-    """One conversation. The runner's loop lives through all of it, for the models' connections live there."""
+    """One conversation. One event loop serves all turns, because the models' connections belong to it."""
 
     def __init__(
         self, runtime: Runtime, assistant: str | None, screen: Screen, runner: asyncio.Runner, read: Read
@@ -83,7 +83,7 @@ class Talk:
         self.thread = new_id()
         self.messages: list[Message] = []
         self.attached: tuple[File, ...] = ()
-        """What goes with the next question."""
+        """Files for the next question."""
         self.words = ""
 
     @property
@@ -100,12 +100,12 @@ class Talk:
                 continue
             except EOFError:
                 return
-            # Without a word, a plugin's own question is asked.
+            # An empty line asks a plugin's suggested question.
             if line.strip() or self.attached or (self.suggestions and not self.messages):
                 self.ask(line)
 
     def ask(self, question: str) -> bool:
-        """Put a question and every question that comes back; false when there was no answer."""
+        """Run a question to its answer, asking the user at every interrupt; false without an answer."""
         message = said("user", question)
         self.messages.append(replace(message, parts=(*message.parts, *self.attached)))
         self.attached = ()
@@ -127,7 +127,7 @@ class Talk:
             answers = tuple(self.answer(interrupt) for interrupt in asked)
 
     async def turn(self, answers: tuple[Answer, ...]) -> list[Interrupt]:
-        """Run one turn; what it stopped for, if it stopped."""
+        """Run one turn; return its interrupts."""
         turn = Turn(
             messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread
         )
@@ -141,7 +141,7 @@ class Talk:
                 else:
                     self.screen.show(event)
         self.words += self.screen.end()
-        # A turn that stopped to ask is not over: its words become history with the last of them.
+        # An interrupted turn is not over: its text becomes history when it ends.
         if self.words and not asked:
             self.messages.append(said("assistant", self.words))
             self.words = ""
@@ -152,7 +152,7 @@ class Talk:
         try:
             text = self.read(f"{interrupt.message}{hint}")
         except (EOFError, KeyboardInterrupt):
-            # Whoever leaves has not agreed to anything.
+            # Leaving is no consent.
             return Answer(interrupt.id, status="cancelled")
         return Answer(interrupt.id, text=text)
 

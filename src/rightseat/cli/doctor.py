@@ -1,4 +1,4 @@
-"""`rightseat doctor`: the checks in order, each line as soon as it is known."""
+"""`rightseat doctor`: runs the checks in order and prints each line as soon as it is known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from rightseat.types.streams import closing
 
 
 def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
-    """The exit code: 1 when something is broken."""
+    """Check the set-up and the server; returns the exit code: 1 when something is broken."""
     prepare()
     return verdict(asyncio.run(report(url, secret(key), path, quiet=as_json)), as_json=as_json)
 
 
 def openbb(url: str, headers: Sequence[str], *, as_json: bool) -> int:
-    """The same for any server that OpenBB's clients are to speak to."""
+    """Check any OpenBB agent server; returns the exit code."""
     prepare()
     given = dict(map(header, headers))
     return verdict(asyncio.run(shown(agents.examine(url, given), quiet=as_json)), as_json=as_json)
@@ -40,7 +40,7 @@ def openbb(url: str, headers: Sequence[str], *, as_json: bool) -> int:
 def prepare() -> None:
     log.configure("console", "warning")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that has no ✓ must not end the examination.
+        # A terminal without ✓ must not end the checks.
         sys.stdout.reconfigure(errors="replace")
 
 
@@ -54,7 +54,7 @@ def verdict(lines: list[Line], *, as_json: bool) -> int:
 
 
 def header(given: str) -> tuple[str, str]:
-    """`NAME: VALUE`, whose value is a secret as a key is."""
+    """Parse `NAME: VALUE`; the value may be a reference to a secret."""
     name, colon, value = (part.strip() for part in given.partition(":"))
     if not (name and colon and value):
         raise ConfigError(f"--header {name or '…'}: write it as 'NAME: VALUE', or as 'NAME: env:NAME'")
@@ -65,7 +65,7 @@ def header(given: str) -> tuple[str, str]:
 def secret(key: str | None) -> Secret | None:
     if key is None:
         return None
-    # Whoever types a key has seen the shell's history coming; a reference is better.
+    # A literal key is accepted, although it ends up in the shell's history.
     return resolve(key, "--key") if is_reference(key) else Secret(key)
 
 
@@ -158,7 +158,7 @@ async def live(client: Client, config: Config | None, *, local: bool) -> AsyncIt
 
 
 def absent(base: str, why: str, config: Config | None) -> list[Line]:
-    """Nothing runs. With --url that is wrong; without, the question is whether it could."""
+    """Return the lines for a server that does not run: broken with --url, else whether the port is free."""
     if config is None:
         return [broken("server", f"{base}: {why}", "start it: rightseat serve, or correct --url")]
     line = skipped("server", f"not running at {base}", "start it: rightseat serve")

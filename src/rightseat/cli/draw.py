@@ -1,4 +1,4 @@
-"""`rightseat flows draw`: a flow as a picture. Nothing of the plugin is run."""
+"""`rightseat flows draw`: a flow as SVG or Mermaid. Nothing of the plugin runs."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def draw(
 
 
 def plugins_of(directories: Sequence[Path], path: Path | None) -> list[Plugin]:
-    """Those of the folders given, else of the configuration."""
+    """Load the plugins of the given folders, else of the configuration."""
     if directories and path is None:
         return read_all(directories)
     return [read(folder) for folder in folders(load(path, plugins=directories))]
 
 
 def found(name: str, plugins: Sequence[Plugin]) -> Flow:
-    """By "plugin/flow"; by the flow's name alone where only one is called so."""
+    """Return a flow by "plugin/flow", or by its name alone where that is unique."""
     flows = {flow.id: flow for plugin in plugins for flow in plugin.workflows}
     if name in flows:
         return flows[name]

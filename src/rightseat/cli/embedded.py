@@ -1,4 +1,4 @@
-"""The embedded model's weights before a start: fetched, or done without where nobody asked for them."""
+"""The embedded model's weights before a start: fetched, or replaced by a script where they are optional."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def prepared(config: Config, *, fetch: bool = True) -> Config:
-    """The configuration once all that it needs is here. Without the weights a script answers, and that is
-    said; but only where nothing names the embedded model."""
+    """Fetch the embedded model's weights if needed and return the configuration to start with. Where they
+    cannot be had and nothing names that model, a script replaces it, with a warning."""
     if not embedded.wanted(config):
         return config
     why = embedded.without_engine() or embedded.without_weights()
@@ -41,7 +41,7 @@ def prepared(config: Config, *, fetch: bool = True) -> Config:
 
 
 def pull(which: Weights | None = None) -> Path:
-    # Only where it is needed: every start comes by here.
+    # Lazy: every start imports this module.
     from rightseat.models.llamacpp import weights
 
     which = which or weights.EMBEDDED
@@ -51,7 +51,7 @@ def pull(which: Weights | None = None) -> Path:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: the download's process is then ended, and what it has fetched removed."""
+    """Treat SIGTERM as Ctrl-C, so that the download's process ends and its partial file is removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""`rightseat flows`: list them, and run one in the terminal with each step as it goes."""
+"""`rightseat flows`: list flows, and run one in the terminal with its steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(
     flags: Mapping[str, Any],
     plugins: Sequence[Path],
 ) -> int:
-    """The exit code: 1 when the flow failed."""
+    """Run a flow; returns the exit code: 1 when it failed."""
     prepare()
     config = prepared(load(path, model=model, flags=flags, plugins=plugins))
     log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
@@ -71,7 +71,7 @@ def run(
 
 
 class Steps(Screen):
-    """The answer goes to stdout, the steps to stderr."""
+    """Prints the answer to stdout and the steps to stderr."""
 
     def show(self, event: Event) -> None:
         match event:

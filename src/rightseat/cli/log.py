@@ -1,8 +1,7 @@
-"""Logging for people (console) and for machines (one JSON object per line), always to stderr.
+"""Logging to stderr, for people (console) or machines (one JSON object per line).
 
-Every line of a request has its id, and the thread and the run that it is of. In production an exception of
-somebody else's code is told without its words, and so is what their servers say: what a person asked may
-stand in them.
+Every line of a request has the ids of request, thread and run. In production the messages of foreign
+exceptions and servers are left out: they may contain what a user asked.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 LONGEST_ID = 64
-# Those who log, at debug, what a server of somebody else said: their last value is in its words.
+# Loggers whose debug lines end with the text of a foreign server, as the last argument.
 FOREIGN = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
 
 
@@ -45,7 +44,7 @@ class Traced(logging.Formatter):
 
 
 def wordless(error: BaseException | None) -> str:
-    """Where it happened and what kind of error it is, and of its causes the same."""
+    """Format a traceback with types but without messages, causes included."""
     lines: list[str] = []
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -58,21 +57,21 @@ def wordless(error: BaseException | None) -> str:
 
 
 def plain(text: str) -> str:
-    """A client's line break must not write a log line of its own."""
+    """Escape control characters: a client's line break must not forge a log line."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class Console(Traced):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        # Of the message only: our own line breaks, in tracebacks, stay.
+        # The message only: line breaks of tracebacks stay.
         message = plain(self.message(record))
-        # A run may be called as its request is.
+        # A run may have the same id as its request.
         known = dict.fromkeys((REQUEST.get(), *working_on()))
         ids = " ".join(plain(id[:LONGEST_ID]) for id in known if id)
         request = f" [{ids}]" if ids else ""
         line = f"{time} {record.levelname.lower():<7} {record.name}{request} {message}"
-        # Masked last: a secret may also stand in somebody's traceback.
+        # Masked last: a traceback may contain a secret too.
         return mask(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
@@ -96,17 +95,17 @@ class JsonLines(Traced):
 
 
 def configure(kind: str, level: str, *, words: bool = True) -> None:
-    """`words`: whether somebody else's exceptions are told in their own words."""
+    """Set up the root logger. `foreign_text`: whether messages of foreign exceptions are logged."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(words=words) if kind == "json" else Console(words=words))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # A full disk under the log must not become an exception inside a request.
+    # A full disk must not raise inside a request.
     logging.raiseExceptions = False
     quiet = logging.NOTSET if level == "debug" else logging.WARNING
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
-        # uvicorn's start and stop lines say what the card already says.
+        # uvicorn's start and stop lines repeat the start-up summary.
         logger = logging.getLogger(name)
         logger.handlers[:] = []
         logger.propagate = True

@@ -1,4 +1,4 @@
-"""`rightseat models`: the weights that can be had by name."""
+"""`rightseat models`: weights of local models that can be fetched by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def show() -> None:
 
 
 def pull(name: str | None) -> None:
-    """Prints where it is, alone on stdout, so that a script can use it."""
+    """Fetch weights and print only their path to stdout, for scripts."""
     typer.echo(str(fetched(named(name))))
 
 

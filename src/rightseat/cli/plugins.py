@@ -1,4 +1,4 @@
-"""`rightseat plugins`: check, list, new. Nothing of a plugin is imported or run."""
+"""`rightseat plugins`: check, list, new. No plugin code is imported or run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST_WORDS = 100
 
 
 def check(directories: Sequence[Path], *, strict: bool) -> int:
-    """The exit code: 1 when there is an error; with `strict`, when there is anything."""
+    """Print the plugins' problems; returns 1 for an error, with `strict` for any problem."""
     prepare()
     must_exist(directories)
     plugins = read_all(directories, strict=strict)
@@ -51,7 +51,7 @@ def must_exist(directories: Sequence[Path]) -> None:
 
 
 def sent(auth: Auth) -> str:
-    """The kind, and which variables and files of this machine it sends: who serves a plugin should know."""
+    """Describe an auth entry: its kind, and the variables and files of this machine that it sends."""
     given = (*auth.args.values(), *auth.options.values())
     values = [value.reveal() for value in given if isinstance(value, Secret)]
     named = ", ".join(plain(value) for value in values if is_reference(value))
@@ -98,7 +98,7 @@ def show_all(directories: Sequence[Path], path: Path | None) -> None:
         must_exist(directories)
         plugins = read_all(directories)
     else:
-        # All that a server is made of: a check is done sooner without it.
+        # Lazy: loads the whole server, which `check` does not need.
         from rightseat.config import load
         from rightseat.wiring.plugins import folders
 
@@ -128,10 +128,10 @@ def new(name: str, where: Path) -> None:
 
 def prepare() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Plugins are often Chinese, and a terminal that is not must not end the check.
+        # A terminal that cannot show Chinese text must not end the check.
         sys.stdout.reconfigure(errors="replace")
 
 
 def plain(text: str) -> str:
-    """On one line and without what could move a terminal's cursor: it is a stranger's."""
+    """Return foreign text on one line, without control characters."""
     return "".join(letter if letter.isprintable() else "·" for letter in " ".join(text.split()))

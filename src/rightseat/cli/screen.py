@@ -1,4 +1,4 @@
-"""Events as lines of a terminal: the answer to stdout, everything about it to stderr."""
+"""Prints events to a terminal: the answer to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TextIO
 from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, TextDelta, TextEnd
 
 WIDTH = 100
-# A model's or a tool's text must not steer the terminal: no escape codes, only line breaks and tabs.
+# Text of a model or a tool must not control the terminal: only line breaks and tabs pass.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -22,14 +22,14 @@ class Screen:
 
     def read(self, prompt: str) -> str:
         prompt = _CONTROL.sub("", prompt)
-        # The prompt is not part of an answer that goes to a file or a pipe.
+        # The prompt must not get into redirected output.
         if not self.out.isatty():
             print(prompt, end="", file=self.aside, flush=True)
             prompt = ""
         try:
             return input(prompt)
         except EOFError:
-            # Ctrl-D leaves the cursor behind the prompt, where the shell would go on.
+            # Ctrl-D leaves the cursor behind the prompt.
             if self.out.isatty():
                 print(file=self.out)
             raise
@@ -59,7 +59,7 @@ class Screen:
             case CallResult():
                 self.note(_short(f"  {'failed' if event.failed else '→'} {event.content}"))
             case _:
-                # Steps, state and usage have no place in a terminal's conversation.
+                # Steps, state and usage are not shown.
                 return
 
     def write(self, text: str) -> None:
@@ -74,7 +74,7 @@ class Screen:
             print(file=self.out, flush=True)
 
     def end(self) -> str:
-        """Finish the line, and what was said since the last end."""
+        """End the line; return the text printed since the last call."""
         self.newline()
         text, self.text, self.calls = "".join(self.text), [], {}
         return text

@@ -1,4 +1,4 @@
-"""`rightseat serve`: configuration → runtime → application → server."""
+"""`rightseat serve`: loads the configuration, builds the application and runs the server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def serve(
     settings = config.server
     log.configure(settings.log, settings.log_level, words=not config.production)
     listen.protect(config)
-    # Whoever waits for a download must not then hear that the port is taken.
+    # Fail before a long download if the port is taken.
     listen.listen(settings.host, settings.port).close()
     config = embedded.prepared(config)
     app = build(config)
@@ -40,7 +40,7 @@ def serve(
     listen.raise_file_limit()
 
     def announce() -> None:
-        # Whoever waits for the file may read stdout next; that nobody can read it stops no server.
+        # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
             doors, plugins = registry.every("doors"), app.runtime.plugins
             card.show(card.rows(config, registry.choose(config), base, doors, plugins), base)

@@ -1,4 +1,9 @@
-"""rightseat.toml as values, and the one function that reads it."""
+"""Configuration: rightseat.toml as values.
+
+- settings, guardrails: the tables of the file as Structs.
+- read, problems: reading and checking the file; all problems are reported at once.
+- secret: values that are masked in output. loading: import of `module:attribute` objects.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Each is imported when first used: who needs one module of this folder does not load the others."""
+        """Import a name when it is first used, so that one module does not load the others."""
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

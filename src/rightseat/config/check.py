@@ -1,6 +1,6 @@
-"""The parsed file against the settings' types: unknown keys, wrong types, and names that point nowhere.
+"""Check the parsed file: unknown keys, wrong types, and references to missing names.
 
-Every check looks at the raw tables, so that one wrong key does not hide the next.
+Every check reads the raw tables, so that one wrong key does not hide the next.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _auth(table: Any, folder: Path, problems: Problems) -> AuthSettings | None:
     auth = struct(table, AuthSettings, ("auth",), problems)
     given = set(table) & {"proxy_header", "proxy_addresses"} if isinstance(table, dict) else set()
     if given == {"proxy_header"}:
-        # A header that anyone may send proves nothing: only a known proxy's word counts.
+        # Anyone can send the header: it counts only from a known proxy.
         problems.add(
             ("auth", "proxy_header"), 'proxy_addresses is missing. Name the proxy, such as ["10.0.0.5"].'
         )
@@ -172,7 +172,7 @@ def _database(table: Any, key: Key, folder: Path, problems: Problems) -> Databas
     if database is None:
         return None
     url = database.url.reveal()
-    # A file's name is no secret, nor is a server that asks for no password.
+    # A URL without a password is no secret.
     hidden = is_reference(url) or _PASSWORD.search(url) is not None
     resolved = secret(url, (*key, "url"), folder, problems) if hidden else database.url
     return msgspec.structs.replace(database, url=resolved)
@@ -202,13 +202,13 @@ def _mcp(table: Any, key: Key, folder: Path, problems: Problems) -> McpSettings 
 
 
 def _plain(value: str, key: Key, folder: Path, problems: Problems) -> Secret:
-    """What stands there, unless it is a secret by its form or its name."""
+    """Return the value; it is resolved if it is a reference or its key names a secret."""
     found = _option(value, key, folder, problems)
     return found if isinstance(found, Secret) else Secret(value)
 
 
 def _owners(limits: LimitSettings, auth: AuthSettings, problems: Problems) -> None:
-    """A limit for nobody would be a limit that everyone is over without knowing."""
+    """Report limits of unknown owners: such a limit would never apply."""
     for name in limits.owners:
         if ":" not in name and name != "local" and name not in auth.keys:
             near = nearest(name, auth.keys)
@@ -283,7 +283,7 @@ def _named(names: Iterable[str], key: Key, models: dict[str, Any], problems: Pro
 
 
 def _is_spec(name: str) -> bool:
-    """Whether it may be one; whether there is such a model is seen when it is made."""
+    """Whether the name has the form of a model spec; its existence is checked when the model is made."""
     return ":" in name or name in ("local", "empty") or name.lower().endswith(".gguf")
 
 

@@ -1,4 +1,4 @@
-"""How large a GraphQL document may be. Checking one takes time that grows with the square of its size."""
+"""Limits of GraphQL documents: validation time grows with the square of the size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables [guardrails.NAME] of rightseat.toml."""
+"""Settings and checks of the tables [guardrails.NAME] of rightseat.toml."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ Trouble = tuple[tuple[str, ...], str]
 
 
 def troubles(guard: GuardSettings) -> Iterator[Trouble]:
-    """What fits its type and cannot be meant: the place, and what to write."""
+    """Yield the key and a fix for values that are valid by type but cannot work."""
     named = (
         (("input", "deny_topics"), guard.input.deny_topics),
         (("input", "allow_topics"), guard.input.allow_topics),
@@ -152,7 +152,7 @@ def guard(table: Any, key: Key, folder: Path, problems: Problems) -> GuardSettin
 
 
 def guarded(raw: dict[str, Any], problems: Problems) -> None:
-    """What assistants and judges name must be there."""
+    """Report references of assistants and judges to missing tables."""
     for table, key, among in (("assistants", "guardrails", "guardrails"), ("guardrails", "judge", "models")):
         given, known = raw.get(table), raw.get(among, {})
         for name, one in given.items() if isinstance(given, dict) else ():

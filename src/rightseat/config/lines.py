@@ -1,4 +1,4 @@
-"""On which line of a TOML text a key stands: tomllib does not tell, and a message needs it."""
+"""Line numbers of the keys of a TOML text, which tomllib does not provide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _parts(dotted: str) -> Key:
 
 
 def numbered(name: str, number: int) -> str:
-    """A table of an array, by its place there; the first goes by the array's own name."""
+    """Return the key of an array's table by its index; the first has the array's own name."""
     return f"{name}[{number}]" if number else name
 
 
@@ -38,13 +38,13 @@ def key_lines(text: str) -> dict[Key, int]:
             elif match := _ASSIGNMENT.match(line):
                 lines.setdefault(table + _parts(match[1]), number)
         for mark in _MULTILINE.findall(line):
-            # A mark of the other kind inside an open string is text.
+            # The other kind of quotes inside an open string is text.
             quote = mark if not quote else ("" if mark == quote else quote)
     return lines
 
 
 def line_of(lines: dict[Key, int], key: Key) -> int | None:
-    """The key's line, or that of the nearest table around it (inline tables have no lines of their own)."""
+    """Return the line of a key, or of the nearest table around it (keys of inline tables have none)."""
     for length in range(len(key), 0, -1):
         if number := lines.get(key[:length]):
             return number

@@ -1,4 +1,4 @@
-"""`module:attribute` → the object: the one place where code that somebody names is imported."""
+"""Import objects named as `module:attribute`: the one place where configured code is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.types.nearest import nearest
 
 
 def load(target: str) -> Any:
-    """The object at `module:attribute`. The working folder is importable, as it is for `python -m`."""
+    """Return the object at `module:attribute`. The working folder is importable, as for `python -m`."""
     module, colon, attribute = target.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"{target!r} is not of the form module:attribute.")
@@ -30,9 +30,9 @@ def load(target: str) -> Any:
 def _module(name: str, target: str) -> Any:
     folder = str(Path.cwd())
     if folder not in sys.path:
-        # Last, so that a stray file in the working folder never replaces a library.
+        # Last, so that a file in the working folder never shadows a library.
         sys.path.append(folder)
-    # A file written since the last look must be seen by a reload.
+    # A reload must find files written since the last import.
     importlib.invalidate_caches()
     try:
         return importlib.import_module(name)
@@ -45,6 +45,6 @@ def _module(name: str, target: str) -> Any:
     except SystemExit as error:
         raise ConfigError(f"{target}: importing {name} tried to end the process.") from error
     except Exception as error:
-        # Importing runs foreign code, which may raise anything; the cause goes along for the log.
+        # Importing runs foreign code, which may raise anything; the log shows the cause.
         why = mask(f"{type(error).__name__}: {error}")
         raise ConfigError(f"{target}: importing {name} failed: {why}") from error

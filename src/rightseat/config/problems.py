@@ -1,4 +1,4 @@
-"""What is wrong with a file, said all at once: place, key, and what to write instead."""
+"""ConfigProblems: all problems of a file, each with line, key and a fix."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Problems:
         self.say(key, f"{'.'.join(key)}: {text}")
 
     def say(self, key: Key, text: str) -> None:
-        """Add a sentence that names its key itself."""
+        """Add a problem whose text names the key itself."""
         line = line_of(self.lines, key) or 0
         place = f"{self.path}:{line}" if line else str(self.path)
         self.found.append((line, f"{place}: {text}"))
@@ -43,12 +43,12 @@ class Problems:
         self.add(key, f"unknown key. {hint}")
 
     def wrong(self, key: Key, expected: str, value: Any) -> None:
-        # The type, never the value: it may be a secret in the wrong place.
+        # Never show the value: it may be a misplaced secret.
         kind = type(value).__name__
         self.add(key, f"expected {expected}, got {_WORDS.get(kind, kind)}.")
 
     def invalid(self, key: Key, error: str) -> None:
-        """msgspec's sentence, in the words of TOML."""
+        """Add msgspec's error, in the words of TOML."""
         text, _, place = error.partition(" - at ")
         text = re.sub(r"`([\w ]+?)(?: \| null)?`", lambda m: _WORDS.get(m[1], m[0]), text)
         where = re.search(r"`\$?(.*)`", place)

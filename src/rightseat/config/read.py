@@ -1,4 +1,4 @@
-"""rightseat.toml → Config. Every problem of a file is said at once, each with its line and a way out."""
+"""Read rightseat.toml into a Config. All problems are reported at once, each with its line and a fix."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def load(
     plugins: Iterable[Path] = (),
     env: Mapping[str, str] | None = None,
 ) -> Config:
-    """The file at `path`, else ./rightseat.toml if there is one, else the defaults. The command line's values
-    win over RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, and those win over the file. `flags` are
-    options of the default model; `plugins` are folders beside those of the file."""
+    """Load the file at `path`, else ./rightseat.toml if it exists, else the defaults. Command-line values
+    override RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, which override the file. `flags` are options
+    of the default model; `plugins` are further plugin folders."""
     env = os.environ if env is None else env
     if path is None and Path(FILE).is_file():
         path = Path(FILE)
@@ -43,7 +43,7 @@ def load(
 
 
 def _plugins(folder: Path) -> PluginSettings:
-    # Paths of the command line start where it is typed.
+    # Relative to the working folder, unlike paths of the file.
     path = folder.expanduser().absolute()
     if not path.is_dir():
         raise ConfigError(f"--plugins {folder}: there is no such folder.")
@@ -91,7 +91,7 @@ def _read(path: Path) -> Config:
 
 def _text(path: Path) -> str:
     try:
-        # TOML allows CRLF; key_lines counts LF.
+        # read_text converts CRLF to LF, by which find_key_lines counts.
         return path.read_text("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file. Create it, or leave --config out.") from None

@@ -1,4 +1,4 @@
-"""Values that must not be seen: they print as `***` wherever they end up, and are revealed only by name."""
+"""Secret values: they print as `***` and are read only by `reveal()`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Never
 from rightseat.errors import ConfigError
 
 log = logging.getLogger("rightseat.config")
-SHORTEST = 6  # masking shorter ones would blot out ordinary words
+SHORTEST = 6  # masking shorter ones would hide ordinary words
 _known: set[str] = set()
 
 
 def mask(text: str) -> str:
-    """The text without any secret that this process knows: for words that come from somebody else's code."""
-    # The longest first: one secret may be the beginning of another.
+    """Replace all secrets known to this process in a text of foreign code."""
+    # The longest first: one secret may be a prefix of another.
     for value in sorted(_known, key=len, reverse=True):
         if value in text:
             text = text.replace(value, "***")
@@ -26,7 +26,7 @@ def mask(text: str) -> str:
 
 
 class Secret:
-    """A string that shows itself only to `reveal()`: never in a repr, a log line, an f-string or a pickle."""
+    """String that only `reveal()` returns: never a repr, a log line, an f-string or a pickle."""
 
     __slots__ = ("_value",)
 
@@ -68,13 +68,13 @@ def is_reference(value: object) -> bool:
 def resolve(
     reference: str, key: str, *, folder: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Secret:
-    """The secret behind `env:NAME` or `file:PATH`. Messages name `key`; PATH starts at `folder`."""
+    """Return the secret of `env:NAME` or `file:PATH`. Messages name `key`; PATH is relative to `folder`."""
     kind, _, rest = reference.partition(":")
     if kind == "env":
         return Secret(_from_env(rest.strip(), key, os.environ if env is None else env))
     if kind == "file":
         return Secret(_from_file((folder or Path()) / Path(rest.strip()).expanduser(), key))
-    # The value itself stays out of the warning: logs are read by more people than files.
+    # Without the value: more people read logs than files.
     log.warning(
         '%s holds its secret in plain text. Put it in the environment and write %s = "env:NAME".', key, key
     )
@@ -95,7 +95,7 @@ def _from_file(path: Path, key: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigError(f"{key}: cannot read the secret's file {path}: {reason}.") from None
-    # Editors and `echo` end a file with a newline that is no part of the secret.
+    # Editors and `echo` add a newline that is not part of the secret.
     if value := text.rstrip("\r\n"):
         return value
     raise ConfigError(f"{key}: the secret's file {path} is empty.")

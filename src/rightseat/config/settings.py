@@ -1,4 +1,4 @@
-"""The tables of rightseat.toml. A field here is a key there, held to its type and range."""
+"""Settings of rightseat.toml: each Struct is a table, each field a key with its type and range."""
 
 from __future__ import annotations
 

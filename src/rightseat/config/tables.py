@@ -1,4 +1,4 @@
-"""A table of the file held to a Struct: unknown keys, wrong types, references to secrets."""
+"""Check a table of the file against a Struct: unknown keys, wrong types, references to secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def each(
     folder: Path,
     problems: Problems,
 ) -> dict[str, S]:
-    """Tables that people name themselves, without those that are no good."""
+    """Check the tables [name.NAME] and return the valid ones by NAME."""
     made = {
         given: one(table, (name, given), folder, problems)
         for given, table in tables(raw, name, problems).items()

@@ -1,1 +1,6 @@
-"""`rightseat doctor`: what works, what is missing, and how to put it right. One file per kind of check."""
+"""Checks behind `rightseat doctor`. Each yields CheckResults that say what is broken and how to fix it.
+
+setup.py checks Python, config, models, tools and the store without a server. running_server.py probes a
+running server: endpoints, doors, keys, CORS. openbb/ examines any server as OpenBB's client would.
+client.py is the HTTP client of the checks. result.py defines CheckResult and Fault.
+"""

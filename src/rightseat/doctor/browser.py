@@ -1,4 +1,4 @@
-"""What a browser asks before it lets a page call: origins, private networks, and who is refused."""
+"""Check CORS as a browser does: allowed origins, private networks, refused origins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rightseat.doctor.line import Line, broken, good
 from rightseat.http.security import loopback
 
 LOCAL = "http://localhost:3000"
-# Nobody can own a name under .invalid.
+# .invalid is reserved: nobody can own this name.
 STRANGER = "https://rightseat-doctor.invalid"
 ASKED = "authorization, content-type"
 PROXY = "let the proxy pass OPTIONS and the access-control headers through"

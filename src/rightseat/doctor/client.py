@@ -1,4 +1,4 @@
-"""The one place where the doctor uses a socket. A failure to reach is a sentence, never a traceback."""
+"""HTTP client of the checks. Connection errors become Unreachable with a sentence for the report."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ REACH_SECONDS = 5.0
 
 
 class Unreachable(Exception):
-    """Why nothing came back, in words for the report."""
+    """No reply; the message says why, in words for the report."""
 
 
 class Reply(Struct, frozen=True):
     status: int
     headers: dict[str, str]
-    """Lower-case names."""
+    """Names in lower case."""
     body: bytes
     first: float
     """Seconds until the first byte of the body."""
@@ -32,7 +32,7 @@ class Reply(Struct, frozen=True):
 
 
 class Client:
-    """Requests to one server; `key` goes along unless a request says otherwise."""
+    """Sends requests to one server, with `key` as bearer token unless a request is anonymous."""
 
     def __init__(self, base: str, key: str | None = None) -> None:
         self.base = base.rstrip("/")
@@ -88,13 +88,13 @@ class Client:
                 first = first or time.monotonic()
                 pieces.append(piece)
         last = time.monotonic()
-        # A header that came twice is joined: browsers do not take the one they like either.
+        # Join repeated headers, as browsers do.
         fields = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
         return Reply(response.status, fields, b"".join(pieces), (first or last) - begun, last - begun)
 
 
 def reason(error: Exception) -> str:
-    """Without the address: a query may hold a secret."""
+    """Describe a connection error without the URL, whose query may hold a secret."""
     match error:
         case aiohttp.InvalidURL():
             return "this is not an address that HTTP knows"

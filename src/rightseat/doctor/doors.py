@@ -1,4 +1,4 @@
-"""Every door of a running server, called as its client would."""
+"""Call every door of a running server as its client would."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rightseat.doctor.line import Line, broken, good, skipped
 from rightseat.errors import Unauthorized
 from rightseat.http.endpoint import Door, Probe, body_of
 
-# Shorter than this, an answer that came at once proves nothing.
+# Faster replies do not show whether the stream is buffered.
 TELLING = 0.3
-# Of the whole time; a stream whose pieces came closer together was held back somewhere.
+# Minimum share of the total time between first and last byte; below it the stream was buffered.
 SPREAD = 0.02
 LOG = "see the server's log; rightseat doctor without a server checks the model"
 
@@ -49,7 +49,7 @@ def streams(reply: Reply) -> bool:
 
 
 def flow(what: str, reply: Reply) -> Line:
-    """The first byte must come before the last, or someone on the way collects them."""
+    """Check that the reply streamed: the first byte must arrive well before the last."""
     what = f"{what}, flows"
     gap = reply.last - reply.first
     times = f"first byte after {reply.first:.2f} s, last after {reply.last:.2f} s"
@@ -62,13 +62,13 @@ def flow(what: str, reply: Reply) -> Line:
 
 
 async def keys(client: Client, doors: Sequence[Door], *, required: bool | None) -> AsyncIterator[Line]:
-    """`required`: what the configuration says; None where it is another machine's."""
+    """Check each door without a key. `required`: what the config says; None if it is unknown."""
     for door in doors:
         probe = next((probe for probe in door.probes if not probe.open), None)
         if probe is None:
             continue
         try:
-            # A body that no door can read: without a key it must not come to that.
+            # An unparsable body: without a key the door must answer 401 before it reads it.
             method, path = probe.method, probe.path
             reply = await client.send(method, path, b"0" if probe.body else b"", anonymous=True)
         except Unreachable as error:

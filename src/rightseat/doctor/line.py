@@ -1,4 +1,4 @@
-"""One line of the report."""
+"""CheckResult: one line of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARKS: dict[State, str] = {"good": "✓", "broken": "✗", "skipped": "–"}
 
 
 class Line(Struct, frozen=True):
-    """`what` was looked at, `why` it is as it is, and the exact `fix` where something is broken."""
+    """Result of one check: its subject `what`, the reason `why`, and the `fix` if it is broken."""
 
     state: State
     what: str
@@ -21,13 +21,13 @@ class Line(Struct, frozen=True):
     fix: str = ""
 
     def text(self) -> str:
-        """For people. Other people's words may be in it, so every known secret is masked."""
+        """Return the line for the terminal, with known secrets masked."""
         why = f"  {self.why}" if self.why else ""
         fix = f"\n    → {self.fix}" if self.fix else ""
         return mask(f"{MARKS[self.state]} {self.what:<32}{why}{fix}".rstrip())
 
     def plain(self) -> dict[str, str]:
-        """For programs."""
+        """Return the line for the JSON report, with known secrets masked."""
         return {"state": self.state, "what": self.what, "why": mask(self.why), "fix": mask(self.fix)}
 
 

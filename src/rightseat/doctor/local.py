@@ -1,4 +1,4 @@
-"""Local models: their engine, the embedded weights, and what the files of others say of themselves."""
+"""Check local models: engine, embedded weights, GGUF files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def embedded_weights(config: Config) -> Line:
 
 
 def without(config: Config) -> Config:
-    """As `serve` would go on if it could fetch nothing, so that the rest can be looked at."""
+    """Return the config as `serve` would use it without downloads, so that the other checks can go on."""
     why = embedded.without_engine() or embedded.without_weights()
     if why and embedded.wanted(config) and not embedded.named(config):
         return embedded.replaced(config, why)
@@ -43,7 +43,7 @@ def without(config: Config) -> Config:
 
 
 def files(models: Mapping[str, Model]) -> Iterator[Line]:
-    """Models that run from a file here have `weights`."""
+    """Check the GGUF file of each model that has `weights`."""
     for name, model in models.items():
         path = getattr(model, "weights", None)
         if path is None:

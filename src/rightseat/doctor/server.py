@@ -1,4 +1,4 @@
-"""A running server as a whole: is it there, is it ready, do its connections and ids work."""
+"""Check a running server: health, readiness, keep-alive, request ids."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def says(body: bytes, name: str) -> Any:
 
 
 async def answers(client: Client) -> bool:
-    """Whether a rightseat is there; Unreachable when nothing is."""
+    """Whether a rightseat server answers; raises Unreachable if nothing does."""
     reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
     return bool(says(reply.body, "status") == "ok")
 

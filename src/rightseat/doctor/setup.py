@@ -1,4 +1,4 @@
-"""What can be seen without a server: the interpreter, the file, its secrets, models and tools."""
+"""Check what needs no server: Python, config, secrets, models, tools, databases, plugins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXTRAS = {
     "google": "models google:NAME",
     "langchain": "models langchain:MODULE:NAME",
 }
-# By which module an extra is known to be there.
+# Modules whose presence shows that an extra is installed.
 MODULES = {
     "jwt": ("jwt", "cryptography"),
     "sql": ("sqlalchemy", "sqlglot"),
@@ -69,12 +69,12 @@ def _there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
-        # The folder that it would lie in is not there either.
+        # The parent package is missing too.
         return False
 
 
 def wanted(config: Config) -> Iterator[str]:
-    """The extras without which what the file says cannot work."""
+    """Yield the extras that the config needs."""
     if config.auth.jwt:
         yield "jwt"
     if config.mcp or config.server.mcp_allow:
@@ -119,7 +119,7 @@ def secrets(value: object) -> int:
 
 
 def models(config: Config) -> tuple[dict[str, Model], list[Line]]:
-    """Every model that the file or the environment names, and what is wrong with the others."""
+    """Build every model that the config or the environment names; return those that work, and all results."""
     choice = registry.choose(config)
     used = [assistant.model for assistant in config.assistants.values() if assistant.model]
     made: dict[str, Model] = {}
@@ -162,7 +162,7 @@ def plugins(made: Runtime) -> Iterator[Line]:
 
 
 def runtime(config: Config) -> tuple[Runtime | None, Line]:
-    """The whole of it, built as `serve` does: what each part does not show by itself."""
+    """Build the runtime as `serve` does, to find errors that single checks miss."""
     try:
         made = registry.runtime(config)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Where threads are kept: whether it can be read and written, and how much is there."""
+"""Check the thread store: readable, writable, version, size."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store(config: Config) -> Line:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Why nothing can be written there; a folder that is not there yet is made where its parent is."""
+    """Return why the folder, or its nearest existing parent, is not writable; None if it is."""
     there = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     try:
         with tempfile.TemporaryFile(dir=there) as file:
@@ -51,7 +51,7 @@ def unwritable(folder: Path) -> str | None:
 
 
 def read(file: Path) -> tuple[int, int]:
-    """Its version and how many threads it has. A server may be using it."""
+    """Return the schema version and the number of threads; opens read-only, since a server may use it."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version == 0:

@@ -1,4 +1,4 @@
-"""Whether the servers behind the models can be reached. No key is sent: any answer will do."""
+"""Check that the servers behind the models can be reached. No key is sent: any reply will do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.types.model import Model
 
 
 async def reach(models: Mapping[str, Model]) -> AsyncIterator[Line]:
-    """Models that answer from elsewhere have an `address`; each address is asked once."""
+    """Check each distinct `address` of the remote models once."""
     found = {name: getattr(model, "address", None) for name, model in models.items()}
     for address in dict.fromkeys(address for address in found.values() if isinstance(address, str)):
         names = [name for name, where in found.items() if where == address]
@@ -21,7 +21,7 @@ async def reach(models: Mapping[str, Model]) -> AsyncIterator[Line]:
 
 
 async def ask(address: str, names: str, *, versioned: bool) -> Line:
-    """`versioned`: the address ends with the API's version, so that /models stands behind it."""
+    """Check one address. `versioned`: it ends with the API version, so /models should exist below it."""
     url = URL(address)
     # The query may carry a key.
     shown = str(url.with_query(None))

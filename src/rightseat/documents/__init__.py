@@ -1,4 +1,8 @@
-"""What a client or a tool hands over, as text that a model can use, within a budget of tokens."""
+"""Documents of clients and tools to text within a budget of tokens.
+
+reading: `read`, kind dispatch. document: requests, results, limits. kinds: detection. truncate: budgets.
+text, table, json, office, pdf, image: one reader per kind. isolation, child: parsing in a separate process.
+"""
 
 from rightseat.documents.document import LIMITS, Document, Limits
 from rightseat.documents.reading import read

@@ -1,4 +1,4 @@
-"""Reading in a process of its own: a bomb or a bug in a parser costs one document, not the server."""
+"""Reads a document in a child process: a bomb or a parser bug costs one document, not the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.documents.document import NO_MEMORY, Document, Reading
 from rightseat.tools.subprocess import kill
 
 AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
-# No more of the environment than Python needs: a parser that is taken over finds no keys in it.
+# Only what Python needs: a compromised parser finds no keys in its environment.
 KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME")
 
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
@@ -35,7 +35,7 @@ async def read_apart(data: bytes, reading: Reading) -> Document:
 async def in_child(data: bytes, reading: Reading) -> Document:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-P",  # modules beside whatever folder the server was started in are not ours
+        "-P",  # no modules from the working directory
         "-m",
         "rightseat.documents.child",
         stdin=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Archives that strangers packed: looked at before anything in them is unpacked."""
+"""Zip archives of strangers: checked before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import zipfile
 from rightseat.documents.document import Limits, Unreadable
 
 ENTRIES = 10_000
-# A small part may well be packed very tightly: only what gets large is suspicious.
+# The compression ratio is checked only for larger entries.
 SMALL = 1 << 20
 
 
 def opened(data: bytes, limits: Limits) -> zipfile.ZipFile:
-    """The archive, when all of it together is of a sensible size."""
+    """Open an archive; raises DocumentUnreadable for bombs, broken and encrypted ones."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError):

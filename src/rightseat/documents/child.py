@@ -1,7 +1,7 @@
-"""The process that reads one document: `python -m rightseat.documents.child`, then it ends.
+"""The child process that reads one document: `python -m rightseat.documents.child`.
 
-In: a line of JSON (a Reading), then the bytes. Out: a Document as JSON. Whatever a parser does to it, only
-this process is hurt: memory and CPU are limited, and it can write no files.
+stdin: a line of JSON (ReadRequest), then the bytes. stdout: a Document as JSON. Memory and CPU are limited,
+and the process cannot write files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rightseat.documents.reader import read_as
 def restrict(limits: Limits) -> None:
     try:
         import resource
-    except ImportError:  # Windows has none of these; the time limit is the parent's
+    except ImportError:  # Windows: only the parent's time limit holds
         return
     seconds = int(limits.seconds) + 1
     for what, most in (
@@ -28,14 +28,14 @@ def restrict(limits: Limits) -> None:
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
-        # Not every system knows every limit, and ours may be above one that holds already.
+        # A system may not support a limit, or have a lower hard limit.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(what, (most, most))
 
 
 def main() -> int:
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a parser prints must not get into our answer
+    os.dup2(2, 1)  # output of a parser must not get into the result
     reading = msgspec.json.decode(sys.stdin.buffer.readline(), type=Reading)
     restrict(reading.limits)
     try:

@@ -1,4 +1,4 @@
-"""Comma-, semicolon- and tab-separated tables."""
+"""Reads comma-, semicolon- and tab-separated tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_csv(data: bytes, reading: Reading) -> Document:
 
 
 def delimiter(text: str) -> str:
-    """The one that is found equally often in most of the first lines."""
+    """Return the delimiter with the most regular count in the first lines."""
     lines = [line for line in text[:20_000].split("\n") if line.strip()][:LOOKED_AT]
     if not lines:
         return ","
@@ -43,7 +43,7 @@ def delimiter(text: str) -> str:
 
 
 def even(rows: list[list[str]], cells: int) -> list[list[str]]:
-    """All rows as long as the longest one."""
+    """Pad all rows to the length of the longest; raises for too many cells."""
     width = max(map(len, rows), default=0)
     if width * len(rows) > cells:
         raise Unreadable(f"has more than {cells} cells. Send a part of it.")

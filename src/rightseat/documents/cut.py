@@ -1,4 +1,4 @@
-"""Cutting text to a number of tokens, as history.py estimates them."""
+"""Cuts text to a number of estimated tokens."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rightseat.types.tokens import estimate
 
 
 def fits(text: str, budget: int) -> bool:
-    # A character is between a quarter of a token and a whole one: most texts need no counting.
+    # The estimate is between a quarter and one token per character: most texts need no counting.
     if len(text) <= budget:
         return True
     return len(text) <= 4 * budget and estimate(text) <= budget
 
 
 def longest(size: int, budget: int, part: Callable[[int], str]) -> int:
-    """The largest length for which `part(length)` fits."""
+    """Return the largest length for which `part(length)` fits."""
     low, high = min(size, max(budget, 0)), min(size, 4 * max(budget, 0))
     while low < high:
         half = (low + high + 1) // 2
@@ -36,20 +36,20 @@ def tail(text: str, budget: int) -> str:
 
 
 def middle(text: str, budget: int, *, front: float = 0.5) -> str:
-    """The beginning and the end, with a word between them of how much is gone."""
+    """Return the beginning and the end of a text, with a note between them."""
     if fits(text, budget):
         return text
     gap = f" … {len(text)} characters, the middle left out … "
     room = budget - estimate(gap)
     if room < 8:
-        # Too little for words: the beginning says most.
+        # Too little for the note: keep the beginning.
         return head(text, max(budget - 1, 0)) + ("…" if budget > 0 else "")
     first = head(text, int(room * front))
     return first + gap + tail(text, room - estimate(first))
 
 
 def share(sizes: Sequence[int], room: int) -> list[int]:
-    """How much each gets of the room: small ones what they need, large ones equal parts of the rest."""
+    """Divide a budget: small items get what they need, large ones equal shares of the rest."""
     given = [0] * len(sizes)
     left = len(sizes)
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):

@@ -1,4 +1,4 @@
-"""What comes out of reading a document, and the bounds within which it is read."""
+"""Read requests, their results and limits."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from rightseat.types.messages import Image
 
 MAX_NOTE = 600
 NO_MEMORY = 3
-"""How the process that reads apart ends when there is too much to hold."""
+"""Exit code of the child process when it is out of memory."""
 
 
 class Document(Struct, frozen=True):
-    """`text` is within the budget. `note` says what was left out or went wrong, in sentences; it is short."""
+    """A document as text within the budget. `note` says briefly what was left out or went wrong."""
 
     text: str = ""
     note: str = ""
     cut: bool = False
     images: tuple[Image, ...] = ()
-    """For a model that takes them: a `data:` URL each."""
+    """For models that take images: `data:` URLs."""
     kind: str = ""
-    """What it was read as."""
+    """The kind that it was read as."""
     failed: bool = False
-    """Nothing could be read; the note says why."""
+    """Nothing could be read; `note` says why."""
 
     @property
     def shown(self) -> str:
-        """Text and note together, as a model may be given them."""
+        """Text and note together, for a model."""
         return "\n".join(part for part in (self.text, f"[{self.note}]" if self.note else "") if part)
 
 
 class Limits(Struct, frozen=True):
     bytes: int = 20 << 20
-    """Of the document as it came."""
+    """Size of the document as received."""
     seconds: float = 20.0
-    """For reading it in a process of its own."""
+    """Time for the child process."""
     queue: float = 30.0
-    """How long a document waits for others before it."""
+    """Seconds that a document waits for a free child process."""
     memory: int = 1 << 30
-    """Of that process."""
+    """Address space of the child process."""
     unpacked: int = 200 << 20
-    """Of an archive (docx, xlsx) when it is unpacked."""
+    """Unpacked size of an archive (docx, xlsx)."""
     ratio: int = 500
-    """How many times larger a part of an archive may get by unpacking."""
+    """Highest compression ratio of an archive's entry."""
     pages: int = 500
     cells: int = 2_000_000
     image_bytes: int = 8 << 20
@@ -53,7 +53,7 @@ LIMITS = Limits()
 
 
 class Reading(Struct, frozen=True):
-    """One document that is to be read: what it is said to be, and how much of it may come out."""
+    """A document to read: declared kind, token budget and limits."""
 
     kind: str
     budget: int
@@ -80,7 +80,7 @@ class Reading(Struct, frozen=True):
 
 
 class Unreadable(Exception):
-    """Why a document cannot be read, as the end of a sentence that begins with its title."""
+    """A document cannot be read. The message completes a sentence that begins with its title."""
 
 
 def joined(notes: tuple[str, ...] | list[str]) -> str:

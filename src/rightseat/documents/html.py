@@ -1,4 +1,4 @@
-"""A page as the text that a person would read on it: no scripts, no styles, no markup."""
+"""Reads HTML as its visible text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNOR
 
 
 class Page(HTMLParser):
-    """Reads well-formed markup only: a hostile page of a few kilobytes keeps this parser busy for minutes."""
+    """Extracts text. Feed it sanitized markup only: hostile pages keep HTMLParser busy for minutes."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -84,7 +84,7 @@ class Page(HTMLParser):
 
 
 def tidied(source: str) -> str:
-    """The page as a browser would understand it, with nothing in it but these few tags."""
+    """Parse a page as browsers do and return it with the KEPT_TAGS only."""
     import nh3
 
     return nh3.clean(

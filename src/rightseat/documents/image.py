@@ -1,4 +1,4 @@
-"""Images: passed on to a model that takes them, else said in words. Only their first bytes are read here."""
+"""Reads images: a `data:` URL for models that take images, and a line with the size. Nothing is decoded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from rightseat.documents.document import Document, Reading, Unreadable
 from rightseat.types.messages import Image
 
-# JPEG segments that hold the size; three numbers in that range mean something else.
+# JPEG start-of-frame markers; three values in the range have other meanings.
 FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 

@@ -1,4 +1,4 @@
-"""JSON, JSON lines and what nearly is JSON: verbatim while it fits, else cut by its shape."""
+"""Reads JSON, JSON lines and near-JSON: verbatim where it fits, else cut by structure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shaped(text: str, value: Any, reading: Reading, note: str) -> Document:
     if isinstance(value, str):
         return cut_text(value, reading, note)
     for exact in (text, whole):
-        # What was wrapped twice is shown without its wrapper.
+        # Double-encoded JSON is shown decoded.
         if exact[0] != '"' and fits(exact, reading.budget):
             return reading.made(exact, note)
     if (table := rows_of(value)) is not None:
@@ -46,7 +46,7 @@ def shaped(text: str, value: Any, reading: Reading, note: str) -> Document:
 
 
 def parsed(text: str) -> Any:
-    """The value; a string that holds JSON itself is opened once, because some clients wrap it twice."""
+    """Parse JSON; a string that holds JSON is decoded once more, because some clients encode twice."""
     value = loose(text)
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -61,7 +61,7 @@ def loose(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         pass
-    # Python itself writes NaN and Infinity, and so do many servers.
+    # Python and many servers write NaN and Infinity.
     for attempt in (one_value, lines):
         try:
             return attempt(text)
@@ -82,7 +82,7 @@ def lines(text: str) -> Any:
 
 
 def rows_of(value: Any) -> tuple[list[str], list[list[str]]] | None:
-    """A table, where the whole value is one: a list of objects, or an object of equally long lists."""
+    """Return columns and rows of a list of objects or an object of equally long lists, else None."""
     if isinstance(value, list) and tabular(value):
         columns = columns_of(value)
         return columns, [[cell_text(row.get(name)) for name in columns] for row in value]

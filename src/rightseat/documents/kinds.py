@@ -1,4 +1,4 @@
-"""Which kind a document is: as declared, unless its first bytes say otherwise."""
+"""Detects the kind of a document: as declared, unless its first bytes show another."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MAGIC = (
     (b"GIF89a", "gif"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "xls"),
 )
-# The names of parts stand in the archive as they are: no need to unpack anything to know it.
+# Entry names are uncompressed in a zip archive: nothing needs to be unpacked.
 PARTS = (
     (b"word/", "docx"),
     (b"xl/workbook.bin", "xlsb"),
@@ -79,7 +79,7 @@ class Declared(Struct, frozen=True):
 
 
 def declared(kind: str | None) -> Declared:
-    """What a client says: a media type, an extension or one of our own words. Unknown words are no kind."""
+    """Parse a declared media type, extension or kind; an unknown one gives an empty kind."""
     text, _, parameters = (kind or "").strip().lower().partition(";")
     charset = re.search(r"charset=\"?([\w.:-]+)", parameters)
     text = text.strip().lstrip(".")
@@ -96,7 +96,7 @@ def by_name(name: str) -> str:
 
 
 def by_bytes(data: bytes) -> str:
-    """A kind that the bytes themselves show, else nothing."""
+    """Return the kind that magic bytes show, else ""."""
     start = data[:LOOKED_AT]
     for magic, kind in MAGIC:
         if start.startswith(magic):
@@ -105,12 +105,12 @@ def by_bytes(data: bytes) -> str:
         return "webp"
     if start.startswith(b"PK\x03\x04"):
         return next((kind for part, kind in PARTS if part in data), "zip")
-    # Some writers put a few bytes before a PDF's first line, and all readers look further for it.
+    # Some writers put a few bytes before the PDF header, and readers accept that.
     return "pdf" if b"%PDF-" in start and b"\0" in data[:65536] else ""
 
 
 def by_text(data: bytes) -> str:
-    """What text seems to be; nothing where it is no text at all."""
+    """Return the kind that a text seems to be; "" for binary data."""
     start = data[:LOOKED_AT].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "text"
@@ -122,11 +122,11 @@ def by_text(data: bytes) -> str:
 
 
 def kind_of(data: bytes, said: str, name: str) -> str:
-    """Declared first, else by bytes and name. What is plainly another binary kind is read as what it is."""
+    """Return the kind: magic bytes win, then the declared kind, then name and text; "" if unknown."""
     shown = by_bytes(data)
     if shown and shown != "zip":
         return said if said in SHEETS and shown == "xls" else shown
     if said in BINARY or (not said and by_name(name) in BINARY):
-        # An error page where a file should be is common; a broken file is left to its reader.
+        # An error page in place of a file is common; a broken file is left to its reader.
         return by_text(data) if by_text(data) in ("html", "json") else (said or by_name(name))
     return said or (by_text(data) and (by_name(name) or by_text(data)))

@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, from the first one on, until the budget is used."""
+"""Reads PDF: the text of its pages until the budget is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.documents.cut import fits, head
 from rightseat.documents.document import Document, Reading, Unreadable
 from rightseat.types.tokens import estimate
 
-# What broken files make a parser raise; it knows hundreds of ways to meet one.
+# Errors that pypdf raises on broken files.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -24,7 +24,7 @@ BROKEN = (
     TypeError,
     ValueError,
 )
-# The rest of the time is for whoever has to hand over what was read by then.
+# Share of the time limit for extraction; the rest is for returning the result.
 OF_THE_TIME = 0.6
 
 
@@ -32,7 +32,6 @@ def read_pdf(data: bytes, reading: Reading) -> Document:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, PyPdfError
 
-    # It warns of each oddity of a file, and nobody listens.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(io.BytesIO(data))

@@ -1,4 +1,4 @@
-"""The right reader for a kind. Each is imported when its kind is first met."""
+"""Dispatches to the reader of a kind; readers are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rightseat.documents.document import Document, Reading, Unreadable, joined
 
 
 def read_as(data: bytes, reading: Reading) -> Document:
-    """A Document in any case, and its text within the budget, however its reader counted."""
+    """Read bytes as the request's kind. Always returns a Document, with its text within the budget."""
     try:
         document = dispatched(data, reading)
     except Unreadable as why:

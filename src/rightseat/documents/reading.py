@@ -1,4 +1,4 @@
-"""`read`: any document, from any door or tool, to text within a budget. A bad one is said, not raised."""
+"""`read`: any document of a door or tool to text within a budget. Failures are returned, not raised."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rightseat.documents import kinds
 from rightseat.documents.document import LIMITS, Document, Limits, Reading, Unreadable, joined
 from rightseat.documents.reader import read_as
 
-# Larger text is read apart too: the loop has other clients.
+# Larger text is read in the child process too, off the event loop.
 INLINE = 32 << 10
 INLINE_KINDS = ("json", "csv", "text")
 ALPHABET = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 DATA_URL = re.compile(r"data:([^,]{0,200}),", re.IGNORECASE)
-# Shorter than this, a word can be base64 by chance.
+# A shorter word can be base64 by chance.
 SHORTEST = 24
 
 
@@ -29,9 +29,9 @@ async def read(
     images: bool = False,
     limits: Limits = LIMITS,
 ) -> Document:
-    """What `data` says, within `budget` tokens. A string is text, or base64 where the kind is a binary one.
+    """Read `data` within `budget` tokens. A string is text, or base64 where the kind is binary.
 
-    `kind`: a media type, an extension or a data type, if any was declared. `images`: the model takes images.
+    `kind`: the declared media type, extension or data type. `images`: the model takes images.
     """
     if budget < 1:
         raise ValueError("a document needs a budget of at least one token")
@@ -54,17 +54,17 @@ async def read(
 
 
 async def placed(raw: bytes, reading: Reading) -> Document:
-    """Small text and the heads of images are read here, everything else apart."""
+    """Read small text and images in this process, everything else in a child process."""
     if reading.kind in kinds.IMAGES or (reading.kind in INLINE_KINDS and len(raw) <= INLINE):
         return read_as(raw, reading)
-    # The process that reads apart begins with this package too, and has no use for asyncio.
+    # Lazy: the child process imports this module too and does not need asyncio.
     from rightseat.documents.apart import read_apart
 
     return await read_apart(raw, reading)
 
 
 def unwrapped(data: bytes | str, reading: Reading) -> tuple[bytes, Reading]:
-    """The document's own bytes, out of whatever it was carried in."""
+    """Return the document's bytes, decoded from base64 or a `data:` URL; raises DocumentUnreadable."""
     most = reading.limits.bytes
     if isinstance(data, str):
         if len(data) > most * 4 // 3 + 1000:
@@ -108,7 +108,7 @@ def strict(text: str) -> bytes:
 
 
 def loose(text: str) -> bytes | None:
-    """The bytes of what nobody declared as base64 but can hardly be anything else."""
+    """Return the bytes of text that is base64 although not declared as such, else None."""
     packed = "".join(text.split()) if len(text) < 200 or " " not in text[:200] else text
     if len(packed) < SHORTEST or len(packed) % 4 or not ALPHABET.fullmatch(packed):
         return None
@@ -122,7 +122,7 @@ def loose(text: str) -> bytes | None:
 
 
 def rows(text: str, kind: str) -> bytes | None:
-    """The bytes of a table in base64, of any length and charset: as text it would be a single word."""
+    """Return the bytes of a CSV table in base64, of any length and charset, else None."""
     if kind != "csv" or len(text) % 4 or not ALPHABET.fullmatch(text):
         return None
     raw = strict(text)
@@ -135,6 +135,6 @@ def too_large(most: int) -> Unreadable:
 
 
 def plain(name: str) -> str:
-    """A name for a sentence: one line, not long, and no path."""
+    """Return a file name for use in a sentence: printable, short, without its path."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return "".join(char for char in last if char.isprintable())[:80].strip()

@@ -1,4 +1,4 @@
-"""A JSON value cut by its shape: it stays JSON, and what is gone is said where it stood."""
+"""Cuts JSON values by structure: the result stays JSON and names what is left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.documents.table import Row, fitted
 from rightseat.types.tokens import estimate
 
 DEPTH = 32
-# Below this a value is only named: half an object helps nobody.
+# With fewer tokens a value is only summarized.
 LEAST = 8
 TABLE_ROWS = 5
 MAX_COLUMNS = 2000
@@ -26,11 +26,11 @@ def written(value: Any) -> str:
 
 
 def tabular(value: list[Any]) -> bool:
-    """Whether a list is a table: objects, and either many or flat."""
+    """Whether a list is a table: objects, either many or flat."""
     if len(value) < 2 or not all(isinstance(row, dict) for row in value):
         return False
     columns = len(columns_of(value))
-    # Rows that share few keys would make a table of holes, far larger than they are themselves.
+    # Rows that share few keys would make a sparse table, larger than the rows.
     if columns > MAX_COLUMNS or columns * len(value) > SPARSE * sum(map(len, value)):
         return False
     return len(value) >= TABLE_ROWS or not any(
@@ -39,12 +39,12 @@ def tabular(value: list[Any]) -> bool:
 
 
 def columns_of(rows: list[Any]) -> list[str]:
-    """Every key of every row, in the order in which they come first."""
+    """Return the keys of all rows in order of first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def cells_of(value: dict[str, Any]) -> list[tuple[Any, ...]] | None:
-    """The rows of an object that holds one list for each column."""
+    """Return the rows of an object that has one list per column, else None."""
     series = list(value.values())
     if len(series) < 2 or not all(isinstance(one, list) for one in series):
         return None
@@ -57,7 +57,7 @@ def cells_of(value: dict[str, Any]) -> list[tuple[Any, ...]] | None:
 
 
 class Arrays:
-    """Rows as JSON arrays; cells are JSON texts."""
+    """Writes rows as JSON arrays; cells are JSON texts."""
 
     def line(self, row: Row, /) -> str:
         return f"[{','.join(row)}]"
@@ -93,7 +93,7 @@ class Shape:
     def object(self, value: dict[str, Any], budget: int, depth: int) -> str:
         names = list(value)
         costs = [estimate(written(name)) + 1 for name in names]
-        # Each key must leave its value some place, else the last keys push all values out.
+        # Each key reserves tokens for its value, else keys would use the whole budget.
         needed = list(itertools.accumulate(cost + LEAST // 2 for cost in costs))
         kept = max(bisect.bisect_right(needed, budget - LEAST), 1)
         left = len(names) - kept
@@ -142,11 +142,11 @@ class Shape:
 
 
 def scanty(value: Any, budget: int) -> str:
-    """As little as says what there was; never more than the budget, if that is at all possible."""
+    """Return the shortest JSON that says what the value was, within the budget where possible."""
     match value:
         case str():
             text = written(middle(value, budget - 1))
-            # Escapes make it longer than it was.
+            # Escapes lengthen the text.
             return text if fits(text, budget) else written(middle(value, max(budget // 6, 1)))
         case dict():
             return written(f"{{… {len(value)} keys}}")

@@ -1,4 +1,4 @@
-"""Spreadsheets (xlsx, xls, xlsb, ods): each sheet as a table."""
+"""Reads spreadsheets (xlsx, xls, xlsb, ods): each sheet as a CSV table."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def cell_text(cell: Any) -> str:
         case bool():
             return "true" if cell else "false"
         case float():
-            # Every number of a spreadsheet is a float; nobody reads 2024.0 as a year.
+            # Spreadsheet numbers are floats: show 2024.0 as 2024.
             return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
         case _:
             return "" if cell is None else str(cell)

@@ -1,4 +1,4 @@
-"""A table within a budget: its column names, its first and last rows, and a word of the rest."""
+"""Fits a table into a budget: column names, first and last rows, and notes on the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.types.tokens import estimate
 
 LONG_CELL = 50
 SHORT_CELL = 10
-# What should be seen of a table before its columns are given up.
+# Rows that must fit before columns are dropped.
 SAMPLE_FIRST, SAMPLE_LAST = 3, 2
 NAMED = 12
 SPECIAL = re.compile(r'[,"\n\r]')
@@ -23,7 +23,7 @@ Row = Sequence[str]
 
 
 class Style(Protocol):
-    """How rows are written: as lines of CSV, or as JSON arrays."""
+    """Writes rows, as CSV lines or JSON arrays."""
 
     def line(self, row: Row, /) -> str: ...
     def short(self, cell: str, tokens: int, /) -> str: ...
@@ -38,7 +38,7 @@ class Fitted(Struct):
 
 
 class Csv:
-    """Commas, and quotes only where they are needed."""
+    """Writes rows as CSV, quoted only where needed."""
 
     def line(self, row: Row, /) -> str:
         return ",".join(map(quoted, row))
@@ -57,8 +57,8 @@ def quoted(cell: str) -> str:
 
 
 def fitted(columns: Row, rows: Sequence[Row], budget: int, style: Style) -> Fitted:
-    """Rows are as long as the columns are many."""
-    # No row is free, so a long table needs no counting, and of it only the ends can be shown.
+    """Fit a table into `budget` tokens. Each row has one cell per column."""
+    # Every row costs at least one token: a longer table cannot fit whole.
     if len(rows) < budget:
         made = lined(columns, rows, style)
         if cost(made) <= budget:
@@ -78,7 +78,7 @@ def fitted(columns: Row, rows: Sequence[Row], budget: int, style: Style) -> Fitt
 def narrowed(
     columns: Row, rows: Sequence[Row], total: int, budget: int, style: Style, notes: list[str]
 ) -> Fitted:
-    """Long cells shortened, then columns dropped from the right, then rows from the middle."""
+    """Shorten long cells, then drop columns from the right, then rows from the middle."""
     sample = [*rows[:SAMPLE_FIRST], *rows[SAMPLE_FIRST:][-SAMPLE_LAST:]]
     width = LONG_CELL
     if cost(lined(columns, shortened(sample, width, style), style)) > budget:
@@ -95,7 +95,7 @@ def narrowed(
 
 
 def gapped(made: Fitted, total: int, budget: int, style: Style) -> Fitted:
-    """As many rows as fit, two from the top for each one from the bottom."""
+    """Keep as many rows as fit, two from the top for each one from the bottom."""
     have = len(made.lines)
     if have == total and cost(made) <= budget:
         return made
@@ -115,7 +115,7 @@ def gapped(made: Fitted, total: int, budget: int, style: Style) -> Fitted:
 
 
 def affordable(columns: Row, sample: Sequence[Row], budget: int) -> int:
-    """How many columns from the left fit with a few rows; at least one."""
+    """Return how many columns from the left fit with the sample rows; at least one."""
     spent = 0
     for index, name in enumerate(columns):
         spent += estimate(name) + 1 + sum(estimate(row[index]) + 1 for row in sample)
@@ -147,13 +147,13 @@ def cost(made: Fitted) -> int:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names for a note: the first dozen, none of them long."""
+    """Format names for a note: the first MAX_NAMES, shortened."""
     every = list(names)
     few = ", ".join(head(name.strip('"'), SHORT_CELL) or "(no name)" for name in every[:NAMED])
     return f"{few} and {len(every) - NAMED} more" if len(every) > NAMED else few
 
 
 def as_csv(columns: Row, rows: Sequence[Row], budget: int) -> tuple[str, list[str], bool]:
-    """Text, notes, and whether anything was cut."""
+    """Fit a table as CSV; returns text, notes and whether anything was cut."""
     made = fitted(columns, rows, budget, Csv())
     return "\n".join([made.header, *made.lines]), made.notes, made.cut

@@ -1,4 +1,4 @@
-"""Plain text and markdown; and bytes of any charset as text, for the readers beside."""
+"""Reads plain text and Markdown; decodes bytes of any charset for the other readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from rightseat.documents.cut import fits, middle
 from rightseat.documents.document import Document, Reading
 
-# UTF-32 first: its mark begins with UTF-16's.
+# UTF-32 before UTF-16: its mark begins with UTF-16's.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -24,7 +24,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def decoded(data: bytes, charset: str = "") -> tuple[str, str]:
-    """The text and a note where its charset had to be guessed. Line ends are LF, control characters gone."""
+    """Return text (LF line ends, no control characters) and a note if the charset was guessed."""
     text, note = guessed(data, charset.strip().strip("\"'").lower())
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")), note
 
@@ -47,7 +47,7 @@ def read_text(data: bytes, reading: Reading) -> Document:
 
 
 def cut_text(text: str, reading: Reading, *notes: str) -> Document:
-    """Text as it is, or its beginning and its end."""
+    """Return a text whole if it fits, else its beginning and end."""
     if fits(text, reading.budget):
         return reading.made(text, *notes)
     shown = middle(text, reading.budget, front=0.75)

@@ -1,4 +1,4 @@
-"""Word documents (docx): paragraphs, headings, lists and tables as text."""
+"""Reads Word documents (docx): paragraphs, headings, lists and tables as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNK = 64 << 10
 
 
 class Body:
-    """Hears the elements of a document one by one. A type declaration, where bombs hide, ends it."""
+    """Collects text from the document's XML. A DOCTYPE (entity bombs) raises DocumentUnreadable."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -36,7 +36,7 @@ class Body:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         space, _, tag = name.rpartition(" ")
         self.path.append(tag)
-        # The same text once more, for older programs.
+        # Repeats the same text for older programs.
         self.skipping += tag == "Fallback"
         if NAMESPACE not in space or self.skipping:
             return
@@ -66,7 +66,7 @@ class Body:
             self.pieces.append(" ")
 
     def data(self, text: str) -> None:
-        # Deleted text and field codes have tags of their own.
+        # Deleted text and field codes have other tags.
         if not self.skipping and self.path and self.path[-1] == "t":
             self.pieces.append(text)
 

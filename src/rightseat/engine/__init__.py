@@ -1,1 +1,8 @@
-"""One turn: the model is asked, its tools are called, and again."""
+"""One turn: the loop of model answers and tool calls.
+
+- loop: Assistant and Engine, the model ⇄ tool loop as a Responder.
+- assembler, structured: model chunks → events; answers that must fit a JSON Schema.
+- tool_calls, answers: ToolCallBatch runs the calls of one answer; a person's answers to their questions.
+- history: the messages that fit the model's context window and capabilities.
+- artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.
+"""

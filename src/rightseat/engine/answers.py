@@ -1,4 +1,4 @@
-"""A person's answer, fitted to the question: a value as it is, or text read as the value asked for."""
+"""Convert a person's answer to a value of the question's schema."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class GivenUp(Exception):
 
 
 class Unfit(Exception):
-    """The answer is not what was asked for; the text says why, to the person. `given` are the fields of a
-    form that fit all the same: they need not be said again."""
+    """The answer does not fit the question; the text tells the person why. `accepted_fields` are the valid
+    fields of a form, which are not asked for again."""
 
     def __init__(self, why: str, given: dict[str, Any] | None = None) -> None:
         super().__init__(why)
@@ -42,7 +42,7 @@ class Unfit(Exception):
 
 
 def consent(text: str) -> bool | None:
-    """Yes, no, or neither. Only listed words count: an approval is never a matter of interpretation."""
+    """Return True for yes, False for no, else None. Only listed words count: never interpret an approval."""
     word = bare(text)
     return True if word in YES else False if word in NO else None
 
@@ -52,7 +52,8 @@ def bare(text: str) -> str:
 
 
 async def fit(ask: Ask, answer: Answer, model: Model, before: dict[str, Any] | None = None) -> Any:
-    """The answer as a value of the question's schema, or Unfit, or GivenUp. `before` was said earlier."""
+    """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier_fields` of
+    a form are added."""
     given = before or {}
     try:
         value = answer.payload if answer.text is None else await read(ask, answer.text, model)
@@ -69,14 +70,14 @@ async def fit(ask: Ask, answer: Answer, model: Model, before: dict[str, Any] | N
 
 
 def unsaid(schema: dict[str, Any], value: Any) -> str:
-    """What a form still lacks, in words."""
+    """Describe the missing required fields of a form; empty if there are none."""
     wanted = schema.get("required") or ()
     missing = [name for name in wanted if isinstance(value, dict) and name not in value]
     return f"the answer does not say {', '.join(missing)}; please give each value by name" if missing else ""
 
 
 def fitting(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """The fields that are right each for itself."""
+    """Return the fields that are valid by themselves."""
     known = fields(schema)
     defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     said = value.items() if isinstance(value, dict) else ()
@@ -86,7 +87,7 @@ def fitting(schema: dict[str, Any], value: Any) -> dict[str, Any]:
 
 
 async def read(ask: Ask, text: str, model: Model) -> Any:
-    """Text as a value: simple values by rule, JSON as JSON, and only a real form by the model."""
+    """Parse text as a value: scalars by rule, JSON as JSON, other forms by the model."""
     if ask.kind == "confirm":
         return consent(text)
     if ask.kind == "form" and gives_up(ask.schema, text):
@@ -103,14 +104,14 @@ async def read(ask: Ask, text: str, model: Model) -> Any:
             raise Unfit(f"please answer with one of: {', '.join(map(str, choices))}")
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
-        # An object was meant as the answer, right or wrong; a bare number may just be words.
+        # An object is the answer, valid or not; other JSON, such as a number, may be plain text.
         if isinstance(value, dict) or checker(ask.schema).problem(value) is None:
             return value
     return by_name(properties, text) or await understood(ask, text, model)
 
 
 async def understood(ask: Ask, text: str, model: Model) -> Any:
-    """What the model makes of it. It may leave out what is not said: else it would have to invent it."""
+    """Let the model extract the values. All fields are optional, so that it invents none."""
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
     optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
@@ -125,14 +126,14 @@ def fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def gives_up(schema: dict[str, Any], text: str) -> bool:
-    """Whether it is a word for that, and none of the values to choose from."""
+    """Whether the text declines to answer and is not one of the offered choices."""
     forms = (schema, *fields(schema).values())
     offered = {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
     return bare(text) in GIVE_UP - offered
 
 
 def by_name(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] | None:
-    """`name: value` in lines or between commas, where the answer is nothing else."""
+    """Parse `name: value` lines or comma-separated pairs; None if the text is anything else."""
     lines = text.strip().splitlines()
     found: dict[str, Any] = {}
     for part in lines if len(lines) > 1 else re.split("[,;，；]", text):
@@ -146,7 +147,7 @@ def by_name(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] 
 
 
 def plain(schema: dict[str, Any], text: str) -> Any:
-    """The text as a single simple value of the schema; None when the schema asks for more than that."""
+    """Parse the text as a scalar of the schema; None if it does not fit or the schema is not scalar."""
     text = text.strip()
     for choice in schema.get("enum") or ():
         if str(choice).lower() == text.lower():

@@ -1,7 +1,7 @@
-"""What tools bring beside words, as the door at hand can show it.
+"""Artifacts of tools, in the form that the door can show.
 
-A file is kept for a while under an unguessable name, so that a link leads to it: who follows a link
-brings no key. Where a door has only text, a file is that link and a table is a table in Markdown.
+A file is stored for a while under an unguessable token, because a followed link carries no API key. For a
+text-only door a file becomes that link and a table becomes Markdown.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from rightseat.types.stores import Ids, Store
 from rightseat.types.turn import Owner, Turn
 
 ANYONE = Owner("(files)")
-"""Under whom files are kept: whoever has the name may have the file."""
+"""Store owner of all files: whoever knows the token may read the file."""
 TICKET = re.compile(r"file_[0-9a-f]{32}")
 MAX_ROWS, MAX_CELL = 20, 80
 MAX_SENT = 64 << 10
-"""A larger file is not sent with the event that tells of it: whoever wants it follows the link."""
+"""A larger file is not sent inside its event, only as a link."""
 
 
 class File(Struct, frozen=True):
@@ -38,7 +38,7 @@ class File(Struct, frozen=True):
 
 
 async def presented(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
-    """The artifact for a door that shows some, or what is said instead."""
+    """Return the artifact, or its text for a door that shows none."""
     if event.kind == "file":
         event = await linked(event, turn, store)
     if turn.shows_artifacts:
@@ -48,7 +48,7 @@ async def presented(event: Artifact, turn: Turn, store: Store) -> Sequence[Event
 
 
 async def linked(event: Artifact, turn: Turn, store: Store) -> Artifact:
-    """The file with a `url` that leads to it."""
+    """Store the file and return its artifact with a `url`."""
     content = event.content if isinstance(event.content, dict) else {}
     packed = content.get("data")
     if not isinstance(packed, str):
@@ -82,7 +82,7 @@ def in_words(event: Artifact) -> str:
 
 
 def markdown(name: str, content: Any) -> str:
-    """A table of objects as Markdown, its first rows."""
+    """Format the first rows of a list of objects as a Markdown table."""
     rows = content if isinstance(content, list) else []
     rows = [row for row in rows if isinstance(row, dict)]
     if not rows:
@@ -104,5 +104,5 @@ def cell(value: Any) -> str:
 
 
 def escaped(name: str) -> str:
-    """A name that stays a name where Markdown is read."""
+    """Escape Markdown characters in a name."""
     return re.sub(r"([\[\]()<>`*_\\])", r"\\\1", " ".join(name.split()))

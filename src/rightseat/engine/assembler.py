@@ -1,4 +1,4 @@
-"""The only machine that opens, closes and numbers what a model says: Fragments in, events out."""
+"""EventAssembler: turns a model's chunks into events with ids, starts and ends."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from rightseat.types.events import (
 from rightseat.types.messages import Call, Message, Opaque, Text
 from rightseat.types.stores import Ids
 
-# An answer longer than this, about a million tokens, is a model that runs away with the memory.
+# About a million tokens: a longer answer is a runaway model and would exhaust the memory.
 MAX_TEXT = 4 << 20
 
 
 class Answered(Struct, frozen=True):
-    """All that a model said in one go. `shown` are the calls whose events are out already."""
+    """One complete answer of a model. `streamed_calls`: ids of calls whose events were sent already."""
 
     message: Message
     reason: str
@@ -42,14 +42,14 @@ class Answered(Struct, frozen=True):
 
 
 def spoken(id: str, text: str) -> list[Event]:
-    """A whole text as its three events."""
+    """Return the three events of a complete text."""
     return [TextStart(id), TextDelta(id, text), TextEnd(id)]
 
 
 class Assembly:
-    """One answer of a model: `take` each fragment, then `end` it, then it is `answered`.
+    """Assembles one answer: `push` each chunk, then `finish`, then `build_answer`.
 
-    `clients` says of each known tool whether the client runs it.
+    `client_tools` maps each known tool to whether the client runs it.
     """
 
     def __init__(self, ids: Ids, clients: Mapping[str, bool]) -> None:
@@ -67,7 +67,7 @@ class Assembly:
         self.usage: Usage | None = None
 
     def take(self, fragment: Fragment) -> list[Event]:
-        # Nearly all go on with a text, and to match one costs as much as all that is done with it.
+        # Fast path: nearly all chunks continue a text, and `match` costs as much as handling one.
         if isinstance(fragment, Words):
             text, current = fragment.text, self.open
             size = self.size + len(text)
@@ -107,7 +107,7 @@ class Assembly:
         if type(current) is TextStart and current.refusal == refusal:
             return [TextDelta(current.id, text, logprobs)]
         events = self.shut()
-        # The first text has the message's own id; a later one is another message to a door.
+        # The first text gets the message's own id; a later one is another message for doors.
         start = TextStart(self.message if first else self.ids.message(), refusal)
         self.open = start
         return [*events, start, TextDelta(start.id, text, logprobs)]
@@ -154,7 +154,7 @@ class Assembly:
 
     @property
     def whole(self) -> bool:
-        """Cut by a limit or a filter, the last call may be half a call: then there is no call at all."""
+        """Whether the answer is complete. A truncated answer has no calls: the last may be partial."""
         return self.reason in ("stop", "calls")
 
     def answered(self) -> Answered:
@@ -174,7 +174,7 @@ class Assembly:
 
 
 class Opened:
-    """What a run has open: a failure closes it, so that no front end shows a text that never ends."""
+    """Tracks the open messages of a run, so that a failure can end them for the front end."""
 
     def __init__(self) -> None:
         self.ids: dict[str, type[TextEnd] | type[ReasoningEnd]] = {}

@@ -1,4 +1,4 @@
-"""A prompt as its model can take it."""
+"""Adapt a prompt to the capabilities of its model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rightseat.types.model import Prompt, ToolChoice
 
 
 def fitting(prompt: Prompt, able: Abilities, seeing: Iterable[str] = ()) -> Prompt:
-    """The prompt as a model can take it. What cannot be left out is refused; `seeing` are models that could
-    be asked instead where it has a picture."""
+    """Return the prompt without what the model cannot take; raise CallerError for what cannot be left out.
+    `vision_models` are suggested where it has an image."""
     if not able.images and pictured(prompt):
         others = ", ".join(seeing)
         hint = f"Ask one that does: {others}." if others else "Leave it out, or ask a model that does."

@@ -1,4 +1,4 @@
-"""An answer under a schema, held back until it is known to fit: what was sent cannot be taken back."""
+"""SchemaBufferedAssembler: buffers an answer until it is validated against the output schema."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 class Held(Assembly):
-    """Keeps the text in `events`; all else goes on at once. The schema binds the final answer only: beside
-    calls, words are just words."""
+    """Buffers text events; all others pass at once. The schema applies to the final answer only, not to text
+    beside tool calls."""
 
     def __init__(self, ids: Ids, clients: Mapping[str, bool], schema: dict[str, Any]) -> None:
         super().__init__(ids, clients)
@@ -40,7 +40,7 @@ class Held(Assembly):
         return out
 
     def problem(self, answered: Answered) -> str | None:
-        """What is wrong with the final answer. One that was cut has its own reason, and stays as it is."""
+        """Describe what is wrong with the final answer; a truncated or refused answer is not checked."""
         if answered.message.calls or answered.reason != "stop" or self.refused:
             return None
         found = _FENCED.fullmatch(answered.message.text)
@@ -50,7 +50,7 @@ class Held(Assembly):
         except (msgspec.DecodeError, RecursionError) as error:
             return f"it is not JSON ({error})"
         if problem is None and found:
-            # The fence was the model's, not part of the value.
+            # The code fence is not part of the value.
             self.events = spoken(answered.message.id or "", text)
         return problem
 
@@ -60,6 +60,6 @@ class Held(Assembly):
 
 
 def repair(answered: Answered, problem: str) -> list[Message]:
-    """What the model is told to get it right the second time."""
+    """Return the messages that ask the model to correct its answer."""
     ask = f"That answer does not fit the JSON Schema that was asked for: {problem}. Answer again, JSON only."
     return [answered.message, said("user", ask)]

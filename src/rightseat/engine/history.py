@@ -1,4 +1,4 @@
-"""What of a conversation a model is shown: pairs that belong together, within the model's context."""
+"""Prepare a conversation for a model: pair calls with results, and trim to the context window."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rightseat.types.tools import failure
 
 UNANSWERED = failure("not_answered", "This call was never answered.").text
 MESSAGE_TOKENS = 4
-# What vendors' models read by themselves; one without a type may be anything.
+# File types that models read themselves; a file without a type may be anything.
 READABLE = (None, "application/pdf", "text/plain")
-PART_TOKENS = 1000  # an image or a file: nobody knows before the model has read it
+PART_TOKENS = 1000  # an image or a file: the real number is unknown
 
 
 def paired(messages: Iterable[Message]) -> list[Message]:
-    """Every call directly followed by its results, no result without its call: upstreams refuse all else."""
+    """Return messages where each call is followed by its results and no result lacks its call."""
     kept: list[Message] = []
     results: dict[str | None, Message] = {}
-    # From the end, so that the nearest result is the one at hand: some clients use an id again each turn.
+    # Backwards, to take the nearest result: some clients reuse call ids.
     for message in reversed(list(messages)):
         if message.role == "tool":
             results[message.call_id] = message
@@ -40,7 +40,7 @@ def paired(messages: Iterable[Message]) -> list[Message]:
 
 
 def _whole(call: Call, answered: bool) -> Call | None:
-    """The call with arguments that are a JSON object. One that was cut while it was streamed is no call."""
+    """Return the call with a JSON object as arguments; None for a call that was truncated."""
     try:
         fits = isinstance(msgspec.json.decode(call.arguments), dict)
     except (msgspec.DecodeError, RecursionError):
@@ -51,7 +51,7 @@ def _whole(call: Call, answered: bool) -> Call | None:
 
 
 def trusted(messages: Iterable[Message], server: Container[str], known: dict[str, str]) -> list[Message]:
-    """Results of server calls as we remember them: a client that sends one could have made it up."""
+    """Replace results of server calls with the stored ones: a client could forge them."""
     ours = {call.id for message in messages for call in message.calls if call.name in server}
     unknown = failure("result_unknown", "The result of this earlier call is no longer held.").text
     return [
@@ -63,7 +63,7 @@ def trusted(messages: Iterable[Message], server: Container[str], known: dict[str
 
 
 def noted(messages: Iterable[Message], *, text_only: bool) -> list[Message]:
-    """Files that the model cannot read, as their names: by that it hands one to a tool."""
+    """Replace files that the model cannot read with their names, by which it passes them to tools."""
     return [
         replace(message, parts=tuple(_noted(part, text_only) for part in message.parts))
         if any(not isinstance(part, Text) for part in message.parts)
@@ -84,7 +84,7 @@ def _noted(part: Part, text_only: bool) -> Part:
 
 
 def before(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
-    """The posted history up to the run with this ticket, whose own messages we know better."""
+    """Return the posted messages before the run with this token; its own come from the continuation."""
     for position, message in enumerate(messages):
         ids = [message.id, message.call_id, *(call.id for call in message.calls)]
         if any(ticket_of(id) == ticket for id in ids):
@@ -93,7 +93,7 @@ def before(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
 
 
 def after(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
-    """What was posted after the run with this ticket, its results left out: new words of the person."""
+    """Return the posted messages after the last one of the run with this token."""
     last = -1
     for position, message in enumerate(messages):
         ids = [message.id, message.call_id, *(call.id for call in message.calls)]
@@ -103,7 +103,7 @@ def after(messages: tuple[Message, ...], ticket: str) -> tuple[Message, ...]:
 
 
 def tail_results(messages: tuple[Message, ...]) -> dict[str, str]:
-    """Results that the client has added since the last assistant message, by call id."""
+    """Return the tool results after the last assistant message, by call id."""
     found: dict[str, str] = {}
     for message in reversed(messages):
         if message.role == "assistant":
@@ -122,10 +122,10 @@ def weight(message: Message) -> int:
 def fitted(
     messages: list[Message], tools: Iterable[ToolSpec], limit: int | None
 ) -> tuple[list[Message], int]:
-    """The messages that fit into `limit` tokens, and how many were dropped.
+    """Return the messages that fit into `limit` tokens, and how many were dropped.
 
-    The leading system messages stay, and so does everything from the last user message on; older turns go,
-    oldest first, and a call goes with its results.
+    Leading system messages and everything from the last user message on stay; older turns are dropped whole,
+    oldest first.
     """
     if limit is None:
         return messages, 0
@@ -150,7 +150,7 @@ def fitted(
 
 
 def least(messages: list[Message], tools: Iterable[ToolSpec]) -> int:
-    """What a prompt of these takes when all is dropped that can be: instructions, tools and the last turn."""
+    """Return the tokens that cannot be dropped: instructions, tools and the last turn."""
     fixed = sum(estimate(tool.description + str(tool.parameters)) for tool in tools)
     leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
     turns = _turns(messages[len(leading) :])
@@ -158,7 +158,7 @@ def least(messages: list[Message], tools: Iterable[ToolSpec]) -> int:
 
 
 def _turns(messages: list[Message]) -> list[list[Message]]:
-    """Cut before each user message: a turn is what a person said and all that followed from it."""
+    """Split messages into turns, each from a user message to the next."""
     turns: list[list[Message]] = []
     for message in messages:
         if message.role == "user" or not turns:

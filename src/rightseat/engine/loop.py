@@ -1,8 +1,8 @@
 """The model ⇄ tool loop: one assistant as a Responder.
 
-A turn either begins anew or goes on from a Continuation: a client brings the result of its call, a person
-answers a question. The posted messages are the history, because clients edit and branch; what the run itself
-said and what server calls gave comes from the Continuation, never from the client.
+A turn starts new or resumes a Continuation: a client sends the result of its call, a person answers a
+question. The posted messages are the history, because clients edit and branch; the run's own messages and
+the results of server calls come from the Continuation, never from the client.
 """
 
 from __future__ import annotations
@@ -49,33 +49,33 @@ class Assistant:
     tool_timeout: float = 60.0
     context: int | None = None
     agents: tuple[str, ...] = ()
-    """Whom it may hand requests over to, by name: agents, flows, other assistants."""
+    """Names of agents, flows and assistants that it may hand requests over to."""
     source: ToolSource | None = None
-    """Further tools, of which each turn is offered some."""
+    """Further tools; each turn gets a selection."""
     models: Mapping[str, Seat] = field(default_factory=dict)
-    """What a client may choose among, by name; where there are none, what it names is not looked at."""
+    """Models that a client may choose, by name; if empty, the client's choice is ignored."""
     seeing: tuple[str, ...] = ()
-    """Whom to ask instead with a picture that its own model does not take."""
+    """Models that take images, suggested when its own model does not."""
 
     @property
     def sees(self) -> bool:
-        """Whether its model takes images."""
+        """Whether the model takes images."""
         return sees(self.model)
 
     @property
     def room(self) -> int | None:
-        """Tokens that its model takes: as was said, else as far as it is known."""
+        """Context window in tokens: as configured, else as known of the model."""
         known: int | None = getattr(self.model, "context", None)
         return Seat.of(self.model, self.context or known).context
 
     @property
     def every(self) -> tuple[Model, ...]:
-        """Its model, and those that may be chosen instead."""
+        """The default model and those that a client may choose."""
         return (self.model, *(seat.model for seat in self.models.values()))
 
     @property
     def equipped(self) -> bool:
-        """Whether it has tools that may take the files that people attach."""
+        """Whether it has tools that may take attached files."""
         return self.source is not None
 
     @property
@@ -85,12 +85,12 @@ class Assistant:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """What people could ask it."""
+        """Suggested questions."""
         return self.source.questions if self.source else ()
 
     @property
     def server(self) -> Container[str]:
-        """The names of tools that run here, offered or not."""
+        """Names of all server tools, selected for a turn or not."""
         return Names(frozenset(tool.name for tool in self.tools), self.source or ())
 
 
@@ -105,7 +105,7 @@ class Names:
 
 @dataclass(slots=True)
 class Talk:
-    """One turn under way: `history` was posted, `added` was said since, `batch` are the calls in hand."""
+    """State of a running turn: posted `history`, new `turn_messages`, current `batch` of calls."""
 
     turn: Turn
     seat: Seat
@@ -117,7 +117,7 @@ class Talk:
     batch: Batch | None = None
     rounds: int = 0
     begun: int = 0
-    """How many rounds there were before this request."""
+    """Rounds before this request, in a resumed turn."""
     usage: Usage | None = None
     dropped: int = 0
     over: bool = False
@@ -128,12 +128,12 @@ class Engine:
     def __init__(self, assistant: Assistant, store: Store) -> None:
         self.assistant = assistant
         self.store = store
-        # What depends on the tools is made once: a turn costs the same with ten of them and with thousands.
+        # Computed once, so that a turn costs the same with ten tools and with thousands.
         self.server = assistant.server
         self.seat = Seat.of(assistant.model, assistant.context)
         specs = msgspec.json.encode([tool.spec for tool in assistant.tools])
         self.seal = hashlib.sha256(specs).hexdigest()[:16]
-        # Only a tool of the server's can stop for a person.
+        # Only server tools can ask a person.
         self.can_ask = bool(assistant.tools) or assistant.source is not None
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
@@ -146,7 +146,7 @@ class Engine:
                     async for event in events:
                         yield event
                 continue
-            # Not a generator of its own, as the other step is: every token would pay for it.
+            # Inlined: a generator of its own would cost time for every token.
             self.check_rounds(talk)
             prompt, dropped = await self.prompt(talk)
             talk.rounds += 1
@@ -162,7 +162,7 @@ class Engine:
                 yield event
 
     async def begin(self, turn: Turn) -> Talk:
-        """The turn as a talk: gone on with if it brings what a continuation waits for, else new."""
+        """Return the state of the turn: resumed if it answers a continuation, else new."""
         seat = self.chosen(turn)
         if self.assistant.source is not None and turn.raw is None:
             turn = self.assistant.source.asked(turn)
@@ -194,7 +194,7 @@ class Engine:
         return talk
 
     def chosen(self, turn: Turn) -> Seat:
-        """The model that the client has chosen, where it may; inside, an assistant has its own."""
+        """Return the model that the client chose, where it may; a sub-run uses the assistant's own."""
         models = self.assistant.models
         if not turn.model or not models or turn.depth:
             return self.seat
@@ -207,7 +207,7 @@ class Engine:
         return models[turn.model]
 
     async def tools(self, turn: Turn, added: Sequence[Message] = ()) -> dict[str, Tool]:
-        """The tools of this turn: ours first, and none of a client's by the name of one of ours."""
+        """Return the tools of this turn: server tools first; a client tool never shadows one."""
         source = self.assistant.source
         if source is None or turn.raw is not None:
             return toolset(self.assistant.tools, turn.tools)
@@ -219,13 +219,13 @@ class Engine:
         return tools
 
     def digest(self, calls: Iterable[Call]) -> str:
-        """Changes when a question that was asked under other tools must not be answered any more."""
+        """Return a hash of the tools; a change invalidates open questions."""
         source = self.assistant.source
         theirs = source.digest(call.name for call in calls if call.name in source) if source else ""
         return f"{self.seal}{theirs}"
 
     async def take(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
-        """The continuation that this turn brings something for. One that it brings nothing for stays."""
+        """Take the continuation that this turn answers; one that it does not answer stays in the store."""
         brought = {*results, *(answer.interrupt for answer in turn.answers)}
         for ticket in {ticket for ticket in map(ticket_of, brought) if ticket}:
             kept = await self.store.take(turn.owner, ticket)
@@ -250,8 +250,8 @@ class Engine:
         )
 
     def budget(self, talk: Talk, message: Message) -> int | None:
-        """Tokens for each result of these calls: all that a turn's tools take and give stays within 80 % of
-        the context, and leaves the answer its part."""
+        """Return the tokens for each result of these calls: prompt and results stay within 80 % of the
+        context window and leave room for the answer."""
         context = talk.seat.context
         room = prompt_room(context, talk.turn)
         if context is None or room is None:
@@ -262,7 +262,7 @@ class Engine:
         return max(left // max(len(message.calls), 1), LEAST_RESULT)
 
     async def carry_out(self, talk: Talk, batch: Batch) -> AsyncIterator[Event]:
-        """One step: the calls in hand. What waits for the outside ends the turn."""
+        """Run the calls of the batch. A call that waits for a client or a person ends the turn."""
         async with closing(batch.run()) as events:
             async for event in events:
                 if isinstance(event, Artifact):
@@ -287,8 +287,8 @@ class Engine:
             )
 
     def desk(self, talk: Talk) -> Assembly:
-        """What makes events of the model's answer: one that must fit a schema is held back, unless the model
-        itself sees to it."""
+        """Make the assembler of the next answer. An answer under a schema is buffered, unless the model
+        enforces the schema."""
         clients = {name: tool.client for name, tool in talk.tools.items()}
         schema = talk.turn.output_schema
         if schema is None or getattr(talk.seat.model, "enforces_schema", False):
@@ -296,7 +296,7 @@ class Engine:
         return Held(talk.ids, clients, schema)
 
     def conclude(self, talk: Talk, desk: Assembly) -> list[Event]:
-        """The model has spoken: the turn's end, the calls to carry out next, or another try."""
+        """Process a complete answer: end the turn, start its tool calls, or request a repair."""
         events = desk.end()
         answered = desk.answered()
         if answered.usage is not None:
@@ -314,7 +314,7 @@ class Engine:
         return [*events, *self.suggested(talk), RunFinished(cast(Reason, answered.reason), talk.usage)]
 
     def suggested(self, talk: Talk) -> list[Event]:
-        """With the first answer: what else could be asked."""
+        """Return suggested questions, with the first answer of a conversation only."""
         questions = self.assistant.suggestions
         if not questions or talk.turn.depth or any(m.role == "assistant" for m in talk.history):
             return []
@@ -323,7 +323,7 @@ class Engine:
         return [Suggestions(others)] if others else []
 
     def repair(self, talk: Talk, answered: Answered, problem: str) -> None:
-        """Let the model answer once more; who fails twice is not asked a third time."""
+        """Let the model answer once more; raise OutputInvalid after the second failure."""
         if talk.repaired:
             raise OutputInvalid(f"The model did not answer in the form that was asked for: {problem}"[:500])
         talk.repaired = True
@@ -334,7 +334,7 @@ class Engine:
         if turn.raw is not None:
             return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings), 0
         messages = [*instructions(self.assistant.system, turn), *await self.believed(talk), *talk.added]
-        # What a request asks of the tools binds its first answer; bound for ever, it would never end.
+        # tool_choice applies to the first answer only: "required" in every round would never end.
         choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
         if self.assistant.source is not None:
@@ -352,14 +352,14 @@ class Engine:
         return fitting(prompt, talk.seat.abilities, self.assistant.seeing), dropped
 
     async def believed(self, talk: Talk) -> list[Message]:
-        """The posted history with the results of server calls as the store has them."""
+        """Return the posted history with the results of server calls from the store."""
         posted = [m.call_id for m in talk.history if m.role == "tool" and m.call_id]
         if not self.can_ask or not posted:
             return list(talk.history)
         return trusted(talk.history, self.server, await self.store.recall(talk.turn.owner, posted))
 
     async def pause(self, talk: Talk, batch: Batch) -> list[Event]:
-        """Save where the turn stands and say what it waits for."""
+        """Save a continuation and return the events that end the turn."""
         continuation = Continuation(
             ticket=talk.ids.ticket,
             owner=talk.turn.owner,
@@ -377,14 +377,14 @@ class Engine:
 
 
 def prompt_room(context: int | None, turn: Turn) -> int | None:
-    """What of the context the prompt may take: the answer needs some too."""
+    """Return the tokens that the prompt may take, without the part reserved for the answer."""
     if context is None:
         return None
     return context - min(turn.settings.max_tokens or ANSWER_TOKENS, context // 4)
 
 
 def instructions(system: str, turn: Turn) -> list[Message]:
-    """The assistant's own system prompt, then what the application says of itself."""
+    """Return the assistant's system prompt and the application's context as messages."""
     messages = [said("system", system)] if system else []
     if turn.context:
         lines = "\n".join(f"- {item.description}: {item.value}" for item in turn.context)

@@ -1,4 +1,4 @@
-"""Structured output: ask a model for a value that fits a schema, check it here, and let it repair once."""
+"""Structured output: ask a model for a value that fits a schema, validate it, allow one repair."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULE = "Answer with one JSON value that fits this JSON Schema, and nothing else:
 
 
 async def structured(model: Model, question: str, schema: dict[str, Any]) -> Any:
-    """A value that satisfies the schema; UpstreamGarbled when the second try does not either."""
+    """Return a value that satisfies the schema; raise UpstreamGarbled after the second failure."""
     messages = [said("system", RULE + msgspec.json.encode(schema).decode()), said("user", question)]
     check = checker(schema)
     problem: str | None = ""

@@ -1,7 +1,7 @@
-"""The calls of one model turn: checked, shown, carried out at the same time, answered in call order.
+"""ToolCallBatch: checks and runs the tool calls of one answer concurrently; results come in call order.
 
-A Batch knows of each call what is Kept: its result, or that it waits for a client or a person. The same code
-begins a batch and goes on with one that was kept in a Continuation.
+A batch has a CallState for each call: its result, or that it waits for a client or a person. The same code
+starts a batch and resumes one from a Continuation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rightseat.types.turn import Answer, Caution, Turn
 
 log = logging.getLogger(__name__)
 MAX_AGAIN = 2
-# Of which effect a call must be to need a yes once something from outside was read.
+# Effects of calls that need approval once untrusted content was read.
 DOUBTED: dict[Caution, tuple[str, ...]] = {
     "off": (),
     "dangerous": ("dangerous",),
@@ -58,12 +58,12 @@ class Batch:
         self.budget = budget
         self.kept: dict[str, Kept] = {}
         self.verdicts: dict[str, Result] = {}
-        """Results that are known without running anything: bad arguments, a no."""
+        """Results known without running the tool: invalid arguments, a denial."""
 
-    # Beginning: each call is checked, and what cannot run has its result at once.
+    # Start: check each call; one that cannot run gets its result at once.
 
     def begin(self, shown: Iterable[str]) -> list[Event]:
-        """Check every call and show it. Afterwards the message holds arguments that are JSON objects."""
+        """Check every call and return its events; the message's arguments become valid JSON objects."""
         shown = frozenset(shown)
         events: list[Event] = []
         calls = []
@@ -81,7 +81,7 @@ class Batch:
         return events
 
     def check(self, call: Call) -> tuple[Call, Result | None]:
-        """The call with arguments that are surely a JSON object, and what is wrong with it if anything is."""
+        """Return the call with a JSON object as arguments, and the error result if it is invalid."""
         try:
             value = msgspec.json.decode(call.arguments.strip() or "{}")
         except (msgspec.DecodeError, RecursionError) as error:
@@ -102,11 +102,11 @@ class Batch:
             return replace(call, arguments=text), failure("invalid_arguments", f"{call.name}: {problem}")
         return replace(call, arguments=msgspec.json.encode(value).decode()), None
 
-    # Going on: results from the client and answers from the person.
+    # Resume: results from the client and answers from the person.
 
     def receive(self, results: Mapping[str, str]) -> None:
-        """Results of client calls. With some there and others not, the others are said to be missing: the
-        model must not wait for ever. With none there, the client has not come to them yet."""
+        """Store results of client calls. If only some arrive, the others get an error result, so that the
+        model does not wait forever. If none arrives, all stay open."""
         if not any(call_id in results for call_id in self.waiting):
             return
         missing = failure("no_result", "The client sent no result for this call.")
@@ -118,7 +118,7 @@ class Batch:
                 )
 
     async def hear(self, answers: Mapping[str, Answer], model: Model) -> None:
-        """Answers to open questions. One that does not fit is asked again, at most twice."""
+        """Apply answers to open questions. An invalid answer is asked for again, at most twice."""
         for call_id, kept in self.kept.items():
             for question in kept.open:
                 answer = answers.get(question.interrupt.id)
@@ -132,7 +132,7 @@ class Batch:
     async def heard(
         self, kept: Kept, question: Open, answer: Answer, model: Model
     ) -> tuple[Kept, Result | None]:
-        """What the answer makes of the call: it may run, or is asked about again, or has its verdict."""
+        """Return the call's new state, and its result if the answer ends the call without running it."""
         given_up = replace(kept, open=()), failure("cancelled", "The person did not want to answer.")
         if answer.status == "cancelled":
             return given_up
@@ -142,7 +142,7 @@ class Batch:
         except GivenUp:
             return given_up
         except Unfit as unfit:
-            # Whoever answers field by field gets on, and is not asked for the last time.
+            # A new valid field is progress and does not count as a repeat.
             again = question.again + (unfit.given == question.given)
             if again > MAX_AGAIN:
                 return replace(kept, open=()), failure(
@@ -166,10 +166,10 @@ class Batch:
         until = time.time() + LIFETIME
         return Interrupt(self.ids.ask(), ask.kind, message or ask.message, ask.schema, call_id, until)
 
-    # Carrying out.
+    # Run.
 
     async def run(self) -> AsyncIterator[Event]:
-        """Run all that can run now, at the same time; results come in call order."""
+        """Run all runnable calls concurrently; results come in call order."""
         due = [call for call in self.message.calls if self.ready(call)]
         streams = [self.carry_out(call) for call in due]
         done: dict[int, CallResult] = {}
@@ -188,7 +188,7 @@ class Batch:
                     told += 1
 
     def ready(self, call: Call) -> bool:
-        """Whether the call can run now. One that needs a yes first gets its question instead."""
+        """Whether the call can run now. One that needs approval gets an open question instead."""
         kept = self.kept[call.id]
         if call.id in self.verdicts:
             return True
@@ -202,13 +202,13 @@ class Batch:
         return False
 
     def doubtful(self, tool: Tool) -> bool:
-        """Whether a person must agree because what was read from outside may be behind the call."""
+        """Whether the call needs approval because untrusted content may have caused it."""
         effects = DOUBTED[self.turn.caution]
         return tool.effect in effects and not tool.asks and self.exposed
 
     @property
     def exposed(self) -> bool:
-        """Whether something from outside stands in the conversation."""
+        """Whether the conversation contains untrusted content."""
         if self.turn.exposed:
             return True
         messages = (*self.turn.messages, *self.said)
@@ -220,7 +220,7 @@ class Batch:
         return tool is None or tool.client or tool.outside
 
     async def carry_out(self, call: Call) -> AsyncIterator[Event | Result | Pause]:
-        """The tool-call boundary: whatever a tool does, one Result or one Pause comes last."""
+        """Run one call. Whatever the tool does, one Result or one Pause comes last."""
         verdict = self.verdicts.pop(call.id, None)
         if verdict is not None:
             yield verdict
@@ -238,7 +238,7 @@ class Batch:
         except SystemExit:
             yield failure("tool_failed", "The tool tried to end the process.")
         except asyncio.CancelledError:
-            # Ours goes on upwards; one that a tool made itself is just another way to fail.
+            # Cancellation of our task propagates; one that the tool raised itself is a failure.
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
@@ -254,7 +254,7 @@ class Batch:
             yield failure("unknown_tool", f"There is no tool {call.name} any more.")
             return
         kept = self.kept[call.id]
-        # Whoever is called in turn cannot see by itself what was read here.
+        # A sub-run does not see this conversation, so the turn tells it.
         cautious = self.turn.caution != "off" and not self.turn.exposed and self.exposed
         turn = replace(self.turn, exposed=True) if cautious else self.turn
         context = ToolContext(turn, call.id, kept.state, kept.heard, self.said, self.budget)
@@ -268,7 +268,7 @@ class Batch:
                     yield item
         if isinstance(last, Pause) and not last.asks:
             last = failure("tool_failed", f"{call.name} paused without a question.")
-        # Encoded here, within the boundary: a strange value is the tool's failure, not the run's.
+        # Encode here, so that an unencodable value fails the call and not the run.
         yield last if isinstance(last, Pause) else Result(last.text, last.failed)
 
     def settle(self, call: Call, result: Result) -> CallResult:
@@ -283,7 +283,7 @@ class Batch:
             kept, open=questions, paused=True, state=pause.state, answers=kept.heard, fresh={}
         )
 
-    # What is left.
+    # State after a run.
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -299,7 +299,7 @@ class Batch:
         }
 
     def messages(self) -> list[Message]:
-        """The assistant message and all results, in call order: what the model sees next."""
+        """Return the assistant message and all results, in call order."""
         results = [
             said("tool", self.kept[call.id].result or "", call_id=call.id) for call in self.message.calls
         ]

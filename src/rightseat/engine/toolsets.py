@@ -1,4 +1,4 @@
-"""Tools beyond an assistant's own: several sources as one, and a tool that a client calls by itself."""
+"""Toolsets: several combined, those of remote endpoints, and direct tool calls of a client."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rightseat.types.tools import Tool, ToolSource
 from rightseat.types.turn import Turn
 
 CALLED = ":tools"
-"""Who is asked where a client calls a tool itself, with no model between."""
+"""Name of the responder for tools that a client calls without a model."""
 SECONDS = 60.0
 
 
 class Sources:
-    """Several ToolSources as one. Of two tools with one name, the earlier source's counts."""
+    """Several toolsets as one. Of two tools with the same name, the first one counts."""
 
     def __init__(self, every: Sequence[ToolSource]) -> None:
         self.every = tuple(every)
@@ -57,7 +57,7 @@ class Sources:
 
 
 class Actions:
-    """What remote endpoints can do, as tools of an assistant: those that are known when a turn begins."""
+    """Actions of remote endpoints as a toolset: those known when a turn starts."""
 
     questions: tuple[str, ...] = ()
 
@@ -89,8 +89,8 @@ class Actions:
 
 
 class Called:
-    """A Responder that carries out the one call of the turn's last message, under the rules that hold for a
-    model's call: arguments are checked, and what needs a yes is asked about."""
+    """Responder that runs the single tool call of the turn's last message, with the same argument check and
+    approval as a model's call."""
 
     can_ask = True
 

@@ -1,7 +1,10 @@
-"""An HTTP/1.1 client for answers that arrive token by token.
+"""HTTP in and out, below every family.
 
-client.py keeps connections and asks; response.py is one answer as it comes in. Redirects are not followed,
-cookies not kept, proxies not used, bodies not decompressed: what a server says is what is read.
+Server side: endpoint (doors, routes, requests), reply (writes to ASGI), sse, static, auth (keys, JWT),
+security (Host, Origin, body limits, proxies, header forwarding), agui/ (AG-UI as bytes and values).
+Client side: client (HTTP/1.1 to a configured server, streaming), retry, fetch/ (URLs that a stranger names).
+
+The client follows no redirects, keeps no cookies, uses no proxies and decompresses nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Each is imported when first used: who needs one module of this folder does not load the others."""
+        """Import a public name on first use, so that one module of this folder does not load the others."""
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

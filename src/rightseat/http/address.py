@@ -1,4 +1,4 @@
-"""A server's address as somebody wrote it down."""
+"""Checks of a server's URL and headers as configured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rightseat.errors import ConfigError
 
 
 def address(text: str, what: str) -> URL:
-    """`what` it is, as the error names it. A password in it would reach logs: keys are given elsewhere."""
+    """Parse an http(s) URL; ConfigError names `label`. Credentials in it are refused: they reach logs."""
     try:
         url = URL(text)
         port = url.port
@@ -24,7 +24,7 @@ def address(text: str, what: str) -> URL:
 
 
 def host(text: str) -> str:
-    """Whose address it is; empty where it is none, which `address` says."""
+    """Return the host of a URL, or "" where the URL is invalid (`parse_base_url` raises for that)."""
     try:
         return URL(text).host or ""
     except ValueError:

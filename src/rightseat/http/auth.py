@@ -1,4 +1,4 @@
-"""Who asks: one function, whatever carries the credential, and before anything else is looked at."""
+"""Authentication: resolve the owner of a request from its headers, before anything else is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.errors import Unauthorized
 from rightseat.types.turn import Owner
 
 LOCAL = Owner()
-# The last is where CopilotKit's clients put their `publicApiKey`.
+# CopilotKit's clients send their `publicApiKey` in the last one.
 CARRIERS = ("authorization", "x-api-key", "x-copilotcloud-public-api-key")
 HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
 
@@ -31,11 +31,11 @@ class Policy(Protocol):
 
 
 class Authenticator:
-    """A named key, a signed token, a trusted proxy's word, or `local` where nothing of that is set."""
+    """Accepts a named key, a JWT or a trusted proxy's user header; without any, everyone is `local`."""
 
     def __init__(self, policy: Policy | None = None, tokens: Tokens | None = None) -> None:
         keys = policy.keys if policy else {}
-        # Digests, so that comparing takes the same time whatever the length.
+        # Digests have one length, so comparing takes constant time.
         self.keys = {hashlib.sha256(key.reveal().encode()).digest(): name for name, key in keys.items()}
         self.proxy_header = policy.proxy_header.lower() if policy else ""
         self.proxies = frozenset(policy.proxy_addresses) if policy else frozenset()
@@ -52,7 +52,7 @@ class Authenticator:
         given = {credential(headers[carrier]) for carrier in CARRIERS if carrier in headers} - {""}
         if not given:
             raise Unauthorized(f"This server needs a key. {HINT}")
-        # Two different credentials in one request are two people: nobody's request.
+        # Two different credentials name two owners: refuse the request.
         owners = [await self.owner(value) for value in given]
         if len(owners) != 1 or owners[0] is None:
             raise Unauthorized(f"The key is not known here. {HINT}")
@@ -64,19 +64,19 @@ class Authenticator:
         return await self.tokens(value) if self.tokens else None
 
     def named(self, value: str) -> str | None:
-        """Whose key it is."""
-        # Headers are read as latin-1, so this gives back the bytes that were sent.
+        """Return the name of the configured key, or None."""
+        # Headers are decoded as latin-1: this restores the bytes that were sent.
         digest = hashlib.sha256(value.encode("latin-1", "replace")).digest()
         found = [name for known, name in self.keys.items() if hmac.compare_digest(known, digest)]
         return found[0] if found else None
 
     def own(self, headers: Mapping[str, str]) -> set[str]:
-        """The headers that open this server: nobody behind it may see them."""
+        """Return the headers that carry this server's own credentials; agents and tools never see them."""
         keys = {name for name in CARRIERS if name in headers and self.named(credential(headers[name]))}
         return keys | {self.proxy_header}
 
 
 def credential(value: str) -> str:
-    """`Bearer KEY` or just KEY: the scheme's spelling decides nothing."""
+    """Return KEY of `Bearer KEY` (scheme in any case) or of a bare KEY."""
     scheme, _, rest = value.strip().partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else value.strip()

@@ -1,4 +1,4 @@
-"""Connections to one server, kept for the next request."""
+"""An HTTP/1.1 client with keep-alive for one server; responses stream."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from yarl import URL
 
 from rightseat.http.response import Cut, Response
 
-# Servers close a connection that waits after 5 s or more; one that we kept longer would often be gone.
+# Servers close idle connections after 5 s or more: one kept longer would often be gone.
 KEPT_SECONDS = 15.0
-# When the second address of a host is tried beside the first, as RFC 8305 has it.
+# Delay before the next address of a host is tried in parallel (RFC 8305).
 _NEXT_ADDRESS = 0.25
 
 
 class ConnectTimeout(TimeoutError):
-    """No connection within the time for it."""
+    """No connection within `connect_timeout`."""
 
 
 def request_head(method: str, url: URL, headers: Mapping[str, str]) -> bytes:
-    """All of a request's head but the length of its body, which `Client.send` adds."""
+    """Format a request head up to the value of Content-Length, which `HttpClient.send` appends."""
     lines = [f"{method} {url.raw_path_qs} HTTP/1.1", f"Host: {url.host_port_subcomponent}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
 
 
 class Client:
-    """`url` names the server: only its scheme, host and port matter here."""
+    """A connection pool for one server; of `url` only scheme, host and port are used."""
 
     def __init__(self, url: URL, *, connect_timeout: float) -> None:
         self._url = url
@@ -42,7 +42,7 @@ class Client:
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def send(self, head: bytes, body: bytes, deadline: float) -> Response:
-        """The answer that is to come. Raises ConnectTimeout, or TimeoutError where `deadline` is earlier."""
+        """Send a request and return its Response. Raises ConnectTimeout, or TimeoutError at `deadline`."""
         connection = self._kept() or await self._dialled(deadline)
         return connection.ask(b"%b%d\r\n\r\n%b" % (head, len(body), body))
 
@@ -55,7 +55,7 @@ class Client:
 
     def _kept(self) -> Connection | None:
         while self._idle:
-            # The newest: the others grow old and are closed.
+            # The newest one: older ones time out and are closed.
             connection = self._idle.pop()
             if connection.usable:
                 return connection
@@ -113,7 +113,7 @@ class Client:
 
 
 class Connection(asyncio.Protocol):
-    """One connection. While an answer comes in, its transport talks to the Response and not to this."""
+    """One connection. During an exchange the Response is the transport's protocol instead."""
 
     def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         self._client = client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are not subclasses, so this cannot be asked.
+        # uvloop's transports are no subclasses of asyncio.Transport: isinstance does not work.
         self._transport = cast(asyncio.Transport, transport)
 
     @property
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
 
     def _released(self, reusable: bool) -> None:
         self._transport.set_protocol(self)
-        # A server that answers before it has read the request would take its rest for the next one.
+        # A server that answered before reading the whole request would take the rest for the next one.
         if reusable and self.usable and not self._transport.get_write_buffer_size():
             self._client.keep(self)
         else:
@@ -149,7 +149,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        # Nobody asked: whatever it is, the next answer would begin with it.
+        # Unsolicited bytes would become the start of the next response.
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,6 +1,6 @@
-"""What a door is: routes that read a request and write a reply, and the shape of its errors.
+"""Doors: routes that parse a request into a Turn and write its events as a reply, and the format of errors.
 
-A door knows no model and no socket. It turns bytes into a Turn, runs it, and turns events into bytes.
+A door knows no model and no socket; `Host` is all that it sees of the Runtime.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ SSE = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-# Of the request that is being answered, for the log.
+# The id of the current request, for the log.
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 TRACE = ("traceparent", "tracestate")
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
 class Described(Protocol):
-    """What an assistant says of itself to people, and what a door must know to serve it well."""
+    """An assistant or agent as doors describe it to clients."""
 
     @property
     def title(self) -> str: ...
@@ -57,51 +57,51 @@ class Described(Protocol):
     def context(self) -> int | None: ...
     @property
     def room(self) -> int | None:
-        """Tokens that its model takes: `context` where the operator said so, else as far as it is known."""
+        """The context window in tokens: configured (`context`), else as the model reports it."""
         ...
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """What people could ask it."""
+        """Suggested questions."""
         ...
 
     @property
     def server(self) -> Container[str]:
-        """The names of its tools that run here, shown or not."""
+        """Names of the tools that run on this server, offered or not."""
         ...
 
     @property
     def groups(self) -> dict[str, str]:
-        """The plugins that a turn can be limited to: id → name."""
+        """Plugins that a turn can be limited to: id → name."""
         ...
 
     @property
     def sees(self) -> bool:
-        """Whether its model takes images."""
+        """Whether the model takes images."""
         ...
 
     @property
     def equipped(self) -> bool:
-        """Whether it has tools that may take the files that people attach."""
+        """Whether any tools may take attached files."""
         ...
 
 
 class Threads(Protocol):
-    """Conversations that are kept, and runs that outlive their client."""
+    """Stored threads, and runs that outlive their client."""
 
     @property
     def journal(self) -> Journal: ...
 
     async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[Numbered]:
-        """Begin a run on its thread; what comes back is that run. Conflict when another one is under way."""
+        """Start a run on its thread and return its entries; Conflict while another run is active."""
         ...
 
     def follow(self, owner: Owner, thread: str, after: int = 0, /) -> AsyncIterator[Numbered]:
-        """A thread after a number, then its live run. A thread that is not there is empty."""
+        """Return a thread's entries after a number, then those of its active run; none if unknown."""
         ...
 
     async def earlier(self, owner: Owner, thread: str, number: int, /) -> list[Entry]:
-        """The run that a number belongs to, up to that number."""
+        """Return the entries up to a number of the run that the number belongs to."""
         ...
 
     async def stop(self, owner: Owner, thread: str, /) -> bool: ...
@@ -110,7 +110,7 @@ class Threads(Protocol):
 
 
 class Document(Struct, frozen=True):
-    """A file that a client may read."""
+    """A file that clients may read."""
 
     name: str
     description: str
@@ -119,7 +119,7 @@ class Document(Struct, frozen=True):
 
 
 class Host(Protocol):
-    """The part of a Runtime that a door may see."""
+    """The part of the Runtime that doors see."""
 
     @property
     def threads(self) -> Threads: ...
@@ -128,48 +128,48 @@ class Host(Protocol):
     def responders(self) -> Mapping[str, Responder]: ...
 
     def described(self, name: str, /) -> Described | None:
-        """What one of the responders says of itself."""
+        """Return the description of a responder."""
         ...
 
     async def recall(self, name: str, owner: Owner, thread: str, /) -> Recalled | None:
-        """What an agent itself remembers of a thread; None where it does not, or is no such agent."""
+        """Return what an agent itself has stored of a thread, or None."""
         ...
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """What a client may call by itself: plugins' operations, scripts and flows."""
+        """Tools that a client may call directly: plugins' operations, scripts and flows."""
         ...
 
     @property
     def documents(self) -> Mapping[str, Document]:
-        """Files that may be read, by their URI: the flows'."""
+        """Flow files that clients may read, by URI."""
         ...
 
     @property
     def questions(self) -> Mapping[str, str]:
-        """What each plugin suggests to ask."""
+        """The suggested question of each plugin."""
         ...
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
     def resolve(self, name: str | None, /) -> str | None:
-        """The responder that a client means by a model's name; None is the default."""
+        """Return the responder that a client means by a model name; None means the default."""
         ...
 
     def picked(self, name: str | None, /) -> str | None:
-        """The model of ASSISTANT/MODEL, where that assistant lets its clients choose."""
+        """Return MODEL of ASSISTANT/MODEL where the assistant lets clients choose, else None."""
         ...
 
     def offered(self, name: str | None, /) -> tuple[str, ...]:
-        """The models that a client of this assistant may choose among."""
+        """Return the models that a client of this assistant may choose."""
         ...
 
     def bare(self, name: str | None, /) -> bool:
-        """Whether it is a model and nothing else: no instructions, no tools."""
+        """Whether the assistant is a bare model: no instructions, no tools."""
         ...
 
     def completes(self, name: str | None, /) -> bool:
-        """Whether its model goes on with a text as it is: a turn may then be `raw`."""
+        """Whether the model completes raw text, so that a turn may be `raw`."""
         ...
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
@@ -177,7 +177,7 @@ class Host(Protocol):
     async def tokenize(
         self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool
     ) -> list[Any]:
-        """Its model's tokens of a text: their numbers, or with `pieces` objects of number and text."""
+        """Return the model's token ids of a text, or with `pieces` objects of id and text."""
         ...
 
     async def detokenize(self, name: str | None, tokens: list[int], /) -> str: ...
@@ -193,51 +193,51 @@ class Request(Struct, frozen=True, kw_only=True):
     owner: Owner
     id: str
     base: str = ""
-    """Where its client finds this server, without a slash at the end."""
+    """This server's URL as the client sees it, without a trailing slash."""
     introspection: bool = False
-    """Whether a schema may be looked at here."""
+    """Whether GraphQL introspection is allowed."""
     graphql: DocumentLimits = DocumentLimits()
     forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
-    """Which headers agents and tools may see."""
+    """Selects the headers that agents and tools may see."""
     count: Callable[[int], None] = lambda status: None
-    """What the log and the numbers say of a reply, where its status must not."""
+    """Sets the status for access log and metrics where the reply's own status must be 200."""
 
     @property
     def trace(self) -> dict[str, str]:
-        """The headers that go on with the turn: by whose trace it is."""
+        """The W3C trace context headers."""
         return {name: self.headers[name] for name in TRACE if name in self.headers}
 
     @property
     def passed(self) -> dict[str, str]:
-        """The same with those that agents and tools may see."""
+        """The headers for agents and tools, trace context included."""
         return self.forward(self.headers) | self.trace
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`answer` reads the request at once, so that a bad one is refused with a status, and returns the reply.
-    `open` routes are asked for before anyone can have a key; all others need one where keys are set."""
+    """`handler` parses the request before it returns the reply, so that a bad request gets an error status.
+    `public` routes need no key."""
 
     method: str
     path: str
     answer: Callable[[Request, Host], Reply]
     open: bool = False
     page: bool = False
-    """Only for a browser that opens the bare address; whoever else asks finds the next route of that path."""
+    """Only for browser navigation; other clients get the next route of the same path."""
     body: type[Struct] | None = None
-    """The shape of the request, for the OpenAPI document."""
+    """The request body, for the OpenAPI document."""
     summary: str = ""
     empty: bool = False
-    """It answers 204: there is nothing to say."""
+    """Answers 204."""
     quiet: bool = False
-    """It answers 202 where nothing was asked."""
+    """May answer 202, where the request needs no response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A small real request by which `rightseat doctor` sees whether a client would be served.
+    """A small real request by which `rightseat doctor` tests a door.
 
-    `check` takes the status, the headers (lower-case names) and the whole body, and says what is wrong.
+    `check` takes the status, the headers (lower-case names) and the whole body; it returns a problem or None.
     """
 
     name: str
@@ -246,14 +246,14 @@ class Probe:
     check: Callable[[int, Mapping[str, str], bytes], str | None]
     body: bytes = b""
     open: bool = False
-    """Its route needs no key."""
+    """The route needs no key."""
     optional: bool = False
-    """A server may be without it: then it answers 404."""
+    """404 is no failure: a server may lack this route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """`refuse` writes an error in the shape this door's client shows its user; `hint` is the card's line."""
+    """`format_error` writes an error as this door's clients expect it; `hint` is shown at start-up."""
 
     name: str
     routes: tuple[Route, ...]
@@ -261,15 +261,15 @@ class Door:
     hint: Callable[[str], str]
     probes: tuple[Probe, ...] = ()
     refuse_as: Callable[[RightseatError, dict[str, str]], Reply] | None = None
-    """As `refuse`, where the shape depends on the request's headers."""
+    """As `format_error`, where the format depends on the request's headers."""
     origins: tuple[str, ...] = ()
-    """The pages of its client: they may call it besides those of [server] cors."""
+    """Origins of the door's own clients, allowed besides [server] cors."""
 
 
 async def whole(
     status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json"
 ) -> Reply:
-    """A reply in one piece."""
+    """Make a reply of one part."""
     yield piece(status, body, *headers, kind=kind)
 
 
@@ -279,7 +279,7 @@ def piece(status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes =
 
 
 async def body_of(reply: Reply) -> bytes:
-    """All that a reply says."""
+    """Return the whole body of a reply."""
     parts = [part async for part in reply]
     return b"".join(part if isinstance(part, bytes) else part.whole or b"" for part in parts)
 
@@ -289,7 +289,7 @@ def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]
     return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
 
 
-# Runs of escaped halves of a UTF-16 pair; a backslash before one means that it is no escape.
+# Runs of escaped UTF-16 surrogates; preceded by an odd backslash it is no escape.
 _HALVES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
 
 
@@ -300,11 +300,11 @@ def _halved(found: re.Match[bytes]) -> bytes:
 
 
 def decode(body: bytes, kind: type[T]) -> T:
-    """The body as a wire shape, or a CallerError that names the place, whatever a stranger sends."""
+    """Decode a JSON body into a type; raises CallerError that names the place."""
     try:
         return _decode(body, kind)
     except CallerError:
-        # A browser writes half of an emoji as an escape of its own, where a text was cut in its middle.
+        # Browsers escape a lone surrogate where a text was cut inside an emoji.
         if (mended := _HALVES.sub(_halved, body)) == body:
             raise
     return _decode(mended, kind)
@@ -326,7 +326,7 @@ def _decode(body: bytes, kind: type[T]) -> T:
 def client_spec(
     name: str, description: str | None, parameters: dict[str, Any] | None, place: str
 ) -> ToolSpec:
-    """A client's tool, its schema checked before any model sees it; `place` names it in the error."""
+    """Make the spec of a client's tool; a bad schema raises CallerError that names `place`."""
     schema = parameters or {"type": "object", "properties": {}}
     spec = understood(ToolSpec(name, description or "", schema))
     try:
@@ -337,13 +337,13 @@ def client_spec(
 
 
 def pinned(request: Request) -> tuple[str, ...]:
-    """The plugins that a request is limited to, by its header."""
+    """Return the plugins that the X-Plugins header limits a request to."""
     named = unquote(request.headers.get("x-plugins", ""))
     return tuple(name.strip() for name in named.split(",") if name.strip())
 
 
 def header_id(request: Request, name: str) -> str | None:
-    """An id that a client gave in a header; anything that is not a plain name is refused, not cleaned."""
+    """Return an id from a header, or None; raises CallerError for other than a plain name."""
     value = request.headers.get(name)
     if value is not None and not NAME.fullmatch(value):
         raise CallerError(f"{name}: use letters, digits and . _ : @ - only, at most 128 of them.", param=name)

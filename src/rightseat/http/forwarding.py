@@ -1,5 +1,5 @@
-"""Which of a client's headers reach agents and tools: `authorization` and `x-*`, without what proxies and
-platforms add on the way, and never a key that opens this server."""
+"""Selects the client headers that reach agents and tools: `authorization` and `x-*`, without those that
+proxies and platforms add, and never this server's own credentials."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FAMILIES = (
 
 
 class Forwarding:
-    """A name lets one header through, `x-*` all that begin so. What a name lets through is meant, so only
-    of a whole family the others' headers are left out."""
+    """Allowed names; `x-*` allows a prefix. DENIED_HEADERS and DENIED_PREFIXES restrict prefixes only: a
+    header that is allowed by its full name always passes."""
 
     def __init__(self, allowed: Collection[str] = ALLOWED) -> None:
         given = [name.strip().lower() for name in allowed]
@@ -34,7 +34,7 @@ class Forwarding:
         self.families = tuple(name[:-1] for name in given if name.endswith("*"))
 
     def passed(self, headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
-        """`headers` have names in lower case; those in `own` are for us and nobody else."""
+        """Return the allowed headers (lower-case names) that are not in `excluded`."""
         return {name: value for name, value in headers.items() if name not in own and self.allows(name)}
 
     def allows(self, name: str) -> bool:
@@ -44,6 +44,6 @@ class Forwarding:
 
 
 def over(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """What goes to an agent: a header that the server sets wins, however either of them is spelt."""
+    """Merge headers for an agent by lower-case name; `ours` win."""
     found = {name.lower(): value for name, value in theirs.items()}
     return found | {name.lower(): value for name, value in ours.items()}

@@ -1,4 +1,4 @@
-"""Signed tokens (JWT) as credentials: only the issuer's own, made for us and still in time."""
+"""JWTs as credentials: signature, issuer, audience and expiry are verified."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rightseat.errors import ConfigError, Unavailable
 from rightseat.types.turn import Owner
 
-# Only signatures that need the issuer's private key: with HS256 its public key would do to forge one.
+# Asymmetric only: with HS256 the issuer's public key would suffice to forge a token.
 ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
 REFRESH = 300.0
 AGAIN = 10.0
@@ -46,7 +46,7 @@ class Tokens:
         self.lock = asyncio.Lock()
 
     async def __call__(self, token: str) -> Owner | None:
-        """Whom the token names; None for anything that is not a valid token of our issuer."""
+        """Return the owner that a token names; None for any invalid token."""
         try:
             key_id = self.jwt.get_unverified_header(token).get("kid")
         except self.jwt.PyJWTError:
@@ -68,7 +68,7 @@ class Tokens:
         return Owner(f"jwt:{claims[self.policy.owner_claim]}")
 
     async def key(self, key_id: str | None) -> Any:
-        """The issuer's key by its id. An unknown one asks the issuer again, but not at everyone's whim."""
+        """Return the issuer's key by id. An unknown id refreshes the keys, at most every RETRY_SECONDS."""
         age = time.monotonic() - self.fetched
         if age > REFRESH or (key_id not in self.keys and age > AGAIN):
             async with self.lock:
@@ -83,12 +83,12 @@ class Tokens:
         except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
             if not self.keys:
                 raise Unavailable("The keys of the token issuer cannot be read now.", retry_after=5) from None
-            return  # the keys of before are still good
+            return  # the known keys stay valid
         self.keys = {key.key_id: key for key in listed.keys}
 
 
 async def fetch(url: str) -> bytes:
-    """A small document over HTTP. aiohttp's errors are OSErrors or TimeoutErrors where it matters here."""
+    """GET a small document; raises OSError or TimeoutError."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=5)

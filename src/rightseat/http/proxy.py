@@ -1,7 +1,7 @@
-"""What a request was before our own proxies passed it on: who asked, by which scheme, for which host.
+"""The original client, scheme and host of a request that came through trusted proxies.
 
-Anyone can send these headers, so they count only from a listed address, and of a list only what our proxies
-added themselves: that is read from the right, up to the first address that is not one of theirs.
+Anyone can send X-Forwarded-* headers, so they count only from a trusted address, and X-Forwarded-For is read
+from the right up to the first address that is no trusted proxy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Seen(Struct, frozen=True):
     client: str
     scheme: str
     host: str | None = None
-    """What the client asked for, where a proxy told; else the Host header tells."""
+    """X-Forwarded-Host of a trusted proxy; None: the Host header counts."""
 
 
 class Proxies:
@@ -30,7 +30,7 @@ class Proxies:
             found = ipaddress.ip_address(address)
         except ValueError:
             return False
-        # A socket for both kinds of addresses shows the older kind wrapped in the newer.
+        # A dual-stack socket reports IPv4 clients as IPv4-mapped IPv6.
         plain = getattr(found, "ipv4_mapped", None) or found
         return any(plain in network for network in self.networks)
 
@@ -64,7 +64,7 @@ def network(address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def bare(hop: str) -> str | None:
-    """An address without the port that some proxies write; None for anything else."""
+    """Return the address of a hop without its port; None for anything else."""
     for text in (hop, hop.strip("[]"), hop.rpartition(":")[0].strip("[]")):
         try:
             return str(ipaddress.ip_address(text))
@@ -74,5 +74,5 @@ def bare(hop: str) -> str | None:
 
 
 def last(values: str) -> str:
-    """Of several values the nearest proxy's: what stands before it may be the client's own."""
+    """Return the last of several values, the nearest proxy's: earlier ones may be the client's own."""
     return values.rpartition(",")[2].strip()

@@ -1,8 +1,8 @@
-"""The one place that writes to a socket.
+"""Sends a reply to the ASGI server; nothing else writes to a client.
 
-uvicorn's `send` is silent once a client has left, so a door that only writes never hears of it and its
-upstream runs on. The pump therefore races `receive()`: one task writes, one waits for the client to leave,
-and a timer sends keep-alives and drops a client that takes nothing.
+uvicorn's `send` is silent after a disconnect, so a reply that only writes would let its upstream run on.
+`send_reply` therefore races `receive()`: one task writes, one waits for the disconnect, and a timer sends
+keep-alives and drops a client that stops reading.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rightseat.types.streams import closing
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-# Writes a piece of a body at once, without a message and a coroutine; false where it must go by `send`.
+# Writes body bytes at once, without an ASGI message or a coroutine; false where `send` must be used.
 Direct = Callable[[bytes], bool]
-# The ASGI extension by which a server that can do so offers its Direct, as `write`.
+# The ASGI extension by which a server offers a WriteDirect, under `write`.
 DIRECT = "rightseat.direct"
 
 
@@ -28,9 +28,9 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Feed:
-    """A way to the client past a reply's own parts, for whoever has bytes while the reply waits for its next.
+    """Lets a producer write to the client while the reply waits for its next part.
 
-    `write` is false where they were not taken: then they must come as a part.
+    `write` returns false where the bytes were not taken: they must then come as a part.
     """
 
     __slots__ = ("write",)
@@ -44,8 +44,8 @@ def untaken(data: bytes) -> bool:
 
 
 class Head(Struct, frozen=True):
-    """Starts a reply. `keep_alive` is what may be sent when nothing else was for a while; empty: nothing.
-    `whole` is the entire body, where it is known; `feed` is opened for whoever writes past the reply."""
+    """The first part of a reply. `keep_alive` is sent when the reply is idle; empty: nothing is. `body` is
+    the entire body, where it is known; `direct_writer` is connected once the headers are sent."""
 
     status: int
     headers: Headers = ()
@@ -63,12 +63,12 @@ class Pace(Struct, frozen=True):
 
     @property
     def look(self) -> float:
-        """A third of the shorter wait: a keep-alive is then at most a third late."""
+        """A third of the shorter timeout: a keep-alive is at most a third late."""
         return min(self.keep_alive, self.send_timeout) / 3
 
 
 class Writer:
-    """Sends a reply's parts, and knows when it last could."""
+    """Sends the parts of a reply and tracks when it last sent something."""
 
     def __init__(
         self, send: Send, headers: Headers, begin: Callable[[int], None], direct: Direct | None
@@ -108,7 +108,7 @@ class Writer:
             await self.put(body(b"", more=False))
 
     def through(self, data: bytes) -> bool:
-        """One more piece of the body, if the client takes it at once."""
+        """Write body bytes if the client takes them at once; false otherwise."""
         if self.direct is None or not self.direct(data):
             return False
         self.since = self.clock()
@@ -121,19 +121,19 @@ class Writer:
         self.sending -= 1
 
     def watch(self, pace: Pace, work: asyncio.Task[None]) -> None:
-        """From time to time, until `timer` is cancelled."""
+        """Run `tick` periodically until `timer` is cancelled; cancel `work` when it returns false."""
         if self.tick(pace):
             self.timer = self.loop.call_later(pace.look, self.watch, pace, work)
         else:
             work.cancel()
 
     def tick(self, pace: Pace) -> bool:
-        """Keep the connection alive if it is time; false when the client takes nothing any more."""
+        """Send a keep-alive if due; returns false when the client has stopped reading."""
         idle = self.clock() - self.since
         if self.sending:
             return idle < pace.send_timeout
         if self.keep_alive and idle >= pace.keep_alive:
-            # Not awaited: a client that takes nothing must not stop who watches over it.
+            # Not awaited: a client that does not read must not block the timer.
             self.beat = asyncio.ensure_future(self.put(body(self.keep_alive, more=True)))
         return True
 
@@ -157,9 +157,9 @@ async def pump(
     begin: Callable[[int], None] = lambda status: None,
     direct: Direct | None = None,
 ) -> bool:
-    """Write the whole reply; false when the client left or was dropped, and then the reply is closed.
+    """Send the whole reply; returns false when the client left or was dropped. Closes the reply.
 
-    `headers` are added to those of the reply's own head; `begin` is told its status.
+    `headers` are added to the reply's own; `on_start` receives the status.
     """
     loop = asyncio.get_running_loop()
     writer = Writer(send, headers, begin, direct)
@@ -178,12 +178,12 @@ async def pump(
         left = [task for task in (gone, writer.beat) if task is not None]
         for task in left:
             task.cancel()
-        # A keep-alive may fail where the reply has just ended: nobody misses it.
+        # A keep-alive may fail when the reply has just ended: ignore it.
         await asyncio.gather(*left, return_exceptions=True)
     return True
 
 
 def cancelled() -> bool:
-    """Whether it is this task that somebody cancels, and not only one that it waits for."""
+    """Whether the current task itself is being cancelled, not only one that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""One answer as it comes in.
+"""A streaming HTTP response.
 
-What has arrived can be taken at any time, and `arrival` is a bare future: a token costs its reader one
-wake-up and nothing besides.
+Received bytes can be taken at any time, and `next_arrival` returns a bare future: a token costs its reader
+one wake-up.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from collections.abc import Callable
 
 import httptools
 
-# A head of more than this is no head.
 MAX_HEAD = 64 << 10
-# What may wait to be taken before the server is made to wait.
+# Untaken body bytes at which reading from the server pauses.
 MAX_WAITING = 128 << 10
 NEVER = math.inf
 
 
 class Cut(OSError):
-    """The connection ended before the answer did."""
+    """The connection ended before the response did."""
 
 
 class NotHttp(Cut):
-    """What the server sent breaks the rules of HTTP."""
+    """The server sent invalid HTTP."""
 
 
 class Response(asyncio.Protocol):
-    """`begun`: the head is there. `over`: nothing more will come. `complete`: it came to its end.
-    `ready`: there is something to take, or it is over. `since`: when its reader began to wait, else NEVER.
+    """A response being received; also the transport's protocol and the parser's callbacks.
 
-    The names in `headers` are in lower case, repeated ones joined. Whoever has read enough calls `close`, and
-    `release` is told whether the connection can serve again.
+    `ready`: there is body to take, or the response has ended. `ended`: nothing more comes. `complete`: the
+    response arrived whole. `waiting_since`: when the reader began to wait, else NEVER.
+    Names in `headers` are lower case, repeated headers are joined. The reader calls `close` when done;
+    `release` then receives whether the connection can be reused.
     """
 
     def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
@@ -53,10 +53,10 @@ class Response(asyncio.Protocol):
         self._waiting = 0
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
-        # The parser calls it for every piece: no function of ours stands between.
+        # The parser calls this for every chunk: bound to list.append for speed.
         self.on_body = self._pieces.append
         parser = httptools.HttpResponseParser(self)
-        # As browsers do: the server is one that somebody chose, not a stranger.
+        # Lenient as browsers are: the operator chose this server.
         parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -65,14 +65,14 @@ class Response(asyncio.Protocol):
     # The reader's side
 
     async def head(self) -> None:
-        """Waits for status and headers; raises Cut or NotHttp where none come."""
+        """Wait for status and headers; raises IncompleteResponse or InvalidHttpResponse."""
         while not (self.begun or self.over):
             await self.arrival()
         if not self.begun:
             raise self._flaw()
 
     def arrival(self) -> asyncio.Future[None]:
-        """Done when something has happened, which need not make it `ready`. One reader at a time."""
+        """Return a future that is done at the next change of state, `ready` or not. One reader at a time."""
         loop = self._loop
         if self.since == NEVER:
             self.since = loop.time()
@@ -80,7 +80,7 @@ class Response(asyncio.Protocol):
         return waiter
 
     def take(self) -> bytes:
-        """All of the body that has arrived since."""
+        """Return the body received since the last call."""
         pieces = self._pieces
         self.ready = self.over
         self.since = NEVER
@@ -95,7 +95,7 @@ class Response(asyncio.Protocol):
         return data
 
     async def read(self, limit: int) -> bytes:
-        """The rest of the body, or as much of it as reaches `limit`; raises Cut where it breaks off."""
+        """Read the rest of the body, or until `limit` bytes are reached; raises IncompleteResponse."""
         data = bytearray()
         while len(data) < limit and not self.over:
             if not self.ready:
@@ -107,12 +107,12 @@ class Response(asyncio.Protocol):
         return bytes(data)
 
     def cut(self) -> None:
-        """Ends the connection; whoever waits is woken."""
+        """Abort the connection and wake the reader."""
         self._transport.abort()
         self._end()
 
     def close(self) -> None:
-        """Gives the connection back where the answer came to its end, and cuts it where it did not."""
+        """Release the connection: reusable if the response is complete, else aborted."""
         release, self._release = self._release, None
         if release is not None:
             self._end()
@@ -127,7 +127,7 @@ class Response(asyncio.Protocol):
         try:
             parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            # After the end it spoils the connection, but no longer the answer.
+            # After a complete response this spoils the connection only.
             self._keep = False
             self._garble()
         if not self.begun:
@@ -142,7 +142,7 @@ class Response(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
         elif self.begun:
-            # Nobody waits for it, so it waits.
+            # No reader is waiting: count it as buffered.
             self._hoard(len(data))
 
     def _hoard(self, size: int) -> None:
@@ -152,7 +152,7 @@ class Response(asyncio.Protocol):
             self._transport.pause_reading()
 
     def eof_received(self) -> None:
-        """The server will say no more. For a body that tells no length, that is its end."""
+        """End the response; EOF completes a body that has no declared length."""
         coding = self.headers.get("transfer-encoding")
         sized = "content-length" in self.headers if coding is None else coding.lower().endswith("chunked")
         self.complete |= self.begun and not sized
@@ -164,7 +164,7 @@ class Response(asyncio.Protocol):
         self._end()
 
     def _end(self) -> None:
-        """Nothing more will come: what is not complete by now is cut."""
+        """Mark the response as ended; one that is not `complete` by now is broken."""
         self.over = self.ready = True
         self._parser = None
         self._wake()
@@ -197,7 +197,7 @@ class Response(asyncio.Protocol):
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 200:
-            # An interim answer: the real one follows.
+            # An interim (1xx) response: the final one follows.
             self.headers.clear()
             return
         self.status = status

@@ -1,4 +1,4 @@
-"""The one way in which anything here is tried again."""
+"""Retries with backoff, and the Retry-After header."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ async def retrying(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """Calls `attempt` until it succeeds, at most `tries` times; `again` says which errors are worth it.
+    """Call `attempt` until it succeeds, at most `tries` times, while `is_retryable(error)`.
 
-    The wait doubles from `first` up to `ceiling` seconds, with jitter. An error that asks for a longer wait
-    than `ceiling` (retry_after) is given up at once: whoever asked should know, rather than hang.
+    The delay doubles from `first_delay` up to `max_delay` seconds, with jitter. An error whose `retry_after`
+    exceeds `max_delay` is raised at once: the caller should know rather than hang.
     """
     for number in range(1, tries):
         try:
@@ -40,19 +40,18 @@ async def retrying(
             if not again(error) or asked > ceiling:
                 raise
             backoff = min(ceiling, first * 2 ** (number - 1))
-        # Half of the wait is chance, so that many streams that failed together do not come back together.
+        # Half of the delay is random, so that streams that failed together do not retry together.
         await sleep(max(asked, backoff * (0.5 + chance() / 2)))
     return await attempt()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a header (its name in lower case) in milliseconds, in seconds or as a date."""
+    """Return the seconds of Retry-After-Ms or Retry-After (number or date), or None; names are lower case."""
     if _NUMBER.fullmatch(millis := headers.get("retry-after-ms", "").strip()):
         return min(float(millis) / 1000, LONGEST_WAIT)
     if _NUMBER.fullmatch(value := headers.get("retry-after", "").strip()):
         return min(float(value), LONGEST_WAIT)
     try:
-        # A date is on the wall clock, here and there.
         seconds = parsedate_to_datetime(value).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None

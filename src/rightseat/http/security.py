@@ -1,8 +1,8 @@
-"""What is refused before a body is read: foreign hosts, foreign origins, and what is too large or too slow.
+"""Request checks before a handler runs: Host, Origin (CORS), body size and body timeout.
 
-A page on the open web can make a browser call a server on loopback (DNS rebinding, plain cross-site posts).
-So the Host must be one of ours, an Origin must be allowed, and with an Origin a body must say it is JSON:
-that is what makes a browser ask first.
+A web page can make a browser call a server on loopback (DNS rebinding, cross-site posts). So the Host must be
+one of ours, an Origin must be allowed, and with an Origin the body must be declared as JSON, which forces a
+preflight.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, To
 from rightseat.http.proxy import Proxies
 from rightseat.http.reply import Headers, Receive
 
-# Any names that HTTP allows: people type them into their client.
+# Every character that HTTP allows in names: users configure these headers in their client.
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
 class Policy(Protocol):
-    """The part of the [server] table that guards."""
+    """The security settings of the [server] table."""
 
     @property
     def host(self) -> str: ...
@@ -58,7 +58,7 @@ class Guard:
         public = urlsplit(policy.public_url).hostname or ""
         self.public_url = policy.public_url.rstrip("/")
         self.proxies = Proxies(policy.trusted_proxies)
-        # Beyond loopback a key is needed, which a rebound page does not have.
+        # Beyond loopback a key is required, which a rebound page does not have.
         self.any_host = "*" in policy.hosts or not loopback(policy.host)
         self.hosts = {name.lower() for name in (*policy.hosts, policy.host, public) if name}
         self.origins = {origin.rstrip("/").lower() for origin in policy.cors}
@@ -66,7 +66,7 @@ class Guard:
         self.body_timeout = policy.body_timeout
 
     def check_host(self, values: list[str]) -> None:
-        """Exactly one Host, and it is ours: any name a stranger's DNS points here is not."""
+        """Raise unless there is exactly one Host header and it names this server (DNS rebinding)."""
         host = hostname(values[0]) if len(values) == 1 else None
         if host is None:
             raise CallerError("The Host header is missing, doubled or malformed.")
@@ -78,8 +78,8 @@ class Guard:
     def check_origin(
         self, headers: Mapping[str, str], *, has_body: bool, also: Collection[str] = ()
     ) -> Headers:
-        """Refuse foreign origins; for an allowed one, the headers that let its page read the reply. `also`
-        are the origins of the door's own client."""
+        """Refuse foreign origins; return the CORS headers for an allowed one. `extra_origins` are those of
+        the door's own clients."""
         origin = headers.get("origin")
         if origin is None:
             return ()
@@ -97,7 +97,7 @@ class Guard:
         return tuple(allowed)
 
     def own(self, origin: str, host: str) -> bool:
-        """A page on this machine, or one that this very host served."""
+        """Whether an origin is a page on this machine or one that this host served."""
         try:
             parts = urlsplit(origin)
         except ValueError:
@@ -107,7 +107,7 @@ class Guard:
         return loopback(parts.hostname) or parts.netloc.lower() == host.lower()
 
     def preflight(self, headers: Mapping[str, str], also: Collection[str] = ()) -> Headers:
-        """What a browser asks before it sends a real request."""
+        """Return the headers that answer a CORS preflight; empty without an Origin."""
         allowed = self.check_origin(headers, has_body=False, also=also)
         asked = headers.get("access-control-request-headers", "")
         names = asked if HEADER_NAMES.fullmatch(asked) else ""
@@ -121,7 +121,7 @@ class Guard:
         return (*allowed, *more) if allowed else ()
 
     async def body(self, headers: Mapping[str, str], receive: Receive) -> bytes | None:
-        """The whole body within size and time; None when the client left in the middle of it."""
+        """Read the whole body within size and time limits; None when the client disconnected."""
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise CallerError("Send the body without Content-Encoding: compressed requests are not read.")
         declared = headers.get("content-length", "0")
@@ -147,6 +147,6 @@ class Guard:
 
 
 def hostname(value: str) -> str | None:
-    """The name in a Host header, without its port; None for anything that is not a plain host and port."""
+    """Return the name of a Host header without its port; None where malformed."""
     found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", value)
     return found[1].strip("[]").lower() if found else None

@@ -1,7 +1,7 @@
-"""Server-sent events, both ways, on bytes.
+"""Server-sent events, parsed and formatted as bytes.
 
-A line ends at LF, CRLF or CR and nowhere else: U+2028 and U+0085 are text, so `str.splitlines` must not come
-near this. Only `data` matters to us; event names, ids and comments of an upstream are dropped.
+A line ends at LF, CRLF or CR only: U+2028 and U+0085 are text, so `str.splitlines` must not be used. The
+parser returns `data` only; event names, ids and comments of an upstream are dropped.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Reader:
-    """Cuts a byte stream into the `data` of its events, the same for every way the bytes arrive.
+    """Incremental parser: bytes in any chunking to the `data` of each event.
 
-    An event longer than `limit` bytes raises UpstreamGarbled, after the events before it were given out.
+    An event longer than `limit` bytes raises UpstreamGarbled, after the events before it were returned.
     """
 
     __slots__ = ("_after_cr", "_data", "_limit", "_opening", "_partial", "_too_long", "open")
 
     def __init__(self, limit: int = 1 << 20) -> None:
         self._limit = limit
-        # What the stream opens with, kept until it is known not to be a byte order mark.
+        # The first bytes of the stream, until they are known not to be a byte order mark.
         self._opening: bytes | None = b""
         self._partial: list[bytes] = []
         self._data: list[bytes] = []
         self.open = 0
-        """Bytes of the event that is open; 0 when none is."""
+        """Bytes of the incomplete event; 0 when there is none."""
         self._after_cr = False
         self._too_long = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        # The common case, and the hot one: nothing is open, and one whole event of one line came. (`in` would
-        # try the bytes as a number first, and cost more than all the rest.)
+        # The hot path: nothing pending, and the chunk is one whole single-line event. (`find`, because `in`
+        # tries bytes as a number first and is slower.)
         length = len(chunk)
         if (
             not self.open
@@ -55,7 +55,7 @@ class Reader:
         return self._cut(chunk)
 
     def close(self) -> list[bytes]:
-        """The stream has ended: gives out the last event although its blank line is missing."""
+        """End the stream; returns the last event even if its blank line is missing."""
         self._check()
         rest = self._opening or b""
         self._opening = None
@@ -86,7 +86,7 @@ class Reader:
         return events
 
     def _lines(self, lines: list[bytes]) -> list[bytes]:
-        """Takes lines in; the last one has no end yet."""
+        """Parse lines, the last of which is incomplete; return the finished events."""
         events: list[bytes] = []
         last = len(lines) - 1
         for number, line in enumerate(lines):
@@ -123,7 +123,7 @@ class Reader:
 
 
 def frame(data: bytes, id: str | None = None, event: str | None = None) -> bytes:
-    """One event as bytes. A name or an id from outside could end a line: both must match a fixed pattern."""
+    """Format one event. `id` and `event` must match a fixed pattern: a foreign value could end a line."""
     head = b""
     if id is not None:
         if not _ID.fullmatch(id):

@@ -1,5 +1,5 @@
-"""Files of our own pages, as a browser loads them: each read once, packed and tagged. A name is looked up and
-never joined to a path."""
+"""Static files of our own pages, read once, gzipped, with an ETag. Names are looked up in a listing and never
+joined to a path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AROUND = (
 SAFE = (
     (
         b"content-security-policy",
-        # Nothing from elsewhere, nothing inline: what an answer says cannot run, load or send anything.
+        # Nothing foreign, nothing inline: text of an answer cannot run, load or send anything.
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
@@ -52,8 +52,8 @@ def read(path: Path) -> File:
 
 
 class Files:
-    """Folders of them, by what stands before their names. A folder that was not fetched is empty, and each
-    file is read when a browser first asks for it: the largest is seldom needed."""
+    """Static files of several folders, by URL prefix. A missing folder counts as empty; a file is read on its
+    first request."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = folders
@@ -74,7 +74,7 @@ class Files:
         found = self.find(name)
         if found is None:
             raise NotFound(f"The page has no file {name[:100]!r}.")
-        # Checked anew each time: a new version's files must not meet an old one's.
+        # Revalidated each time: files of two versions must not mix.
         headers = ((b"etag", found.tag.encode()), (b"cache-control", b"no-cache"), *SAFE)
         if request.headers.get("if-none-match") == found.tag:
             return unchanged(headers)

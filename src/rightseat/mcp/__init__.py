@@ -1,1 +1,6 @@
-"""MCP servers as sources of tools, by the official SDK: both protocol eras, stdio and streamable HTTP."""
+"""MCP client: tools of MCP servers, by the official SDK, over stdio and streamable HTTP.
+
+`connect` has the server's configuration and opens an SDK client, `connection` keeps one connection alive and
+runs calls on it, `tool` makes Tools of a server's tools, `tool_sources` has the ToolSources of configured
+servers and of servers that a request names, `exec_with_parent` starts a child that dies with this process.
+"""

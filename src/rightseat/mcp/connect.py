@@ -1,4 +1,4 @@
-"""The SDK's client for a server, and how one learns that a child has gone."""
+"""Open the SDK's client for a server, and detect that a child process has ended."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from rightseat.mcp.stderr import Stderr
 log = logging.getLogger(__name__)
 READING = 300.0
 GARBAGE = 1000
-"""Lines one after the other that are no messages: more, and it is no server."""
+"""Consecutive lines that are not MCP messages, after which the connection is given up."""
 TETHER = Path(__file__).with_name("tether.py")
-# Each request is a line of theirs, with its address and session: what matters of it is in ours.
+# These libraries log each request with address and session; our own log has what matters.
 for name in ("httpx2", "mcp"):
     logging.getLogger(name).setLevel(logging.WARNING)
-# It has a traceback for each line that is no message: a program that just prints would fill the disk.
+# The SDK logs a traceback for each line that is not a message, which could fill the disk.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
-# All that goes wrong between here and a server, whoever is to blame.
+# All errors of a connection, on either side.
 FAULTS: tuple[type[Exception], ...] = (
     OSError,
     MCPError,
@@ -54,9 +54,8 @@ FAULTS: tuple[type[Exception], ...] = (
 
 
 class Watched:
-    """What a child says, and an event for when it stops. The SDK fails calls that are under way then, but
-    tells nobody else: a child that dies idle would be found dead by the next call. What is no message is
-    left out."""
+    """A child's message stream that sets `ended` when the child stops. The SDK only fails running calls, so
+    an idle child's death would go unnoticed. Lines that are not messages are skipped."""
 
     def __init__(self, name: str, inner: Any, ended: asyncio.Event) -> None:
         self.name = name
@@ -103,8 +102,8 @@ class Watched:
 
 
 def started(server: Server) -> list[str]:
-    """The command line. It must not outlive us, whatever ends us; elsewhere than on Linux it is told only by
-    the end of its input."""
+    """Build the command line. On Linux the child is killed when this process ends; elsewhere only its stdin
+    closes."""
     own = os.path.join(server.folder, server.command) if os.sep in server.command else server.command
     if shutil.which(own, path=server.environment.get("PATH")) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), server.command)
@@ -141,7 +140,7 @@ async def connected(
     elicit: ElicitationFnT,
     hear: MessageHandlerFnT,
 ) -> Client:
-    """A client that has been introduced. It is left by `stack`, in the task that came here."""
+    """Return an initialized client. `stack` closes it, which must happen in the same task."""
     transport = child(server, ended) if server.command else remote(server)
     client = Client(
         transport,
@@ -155,7 +154,7 @@ async def connected(
 
 
 def fault(error: BaseException) -> str:
-    """In a few words. What groups of errors hold is said, not that they are groups."""
+    """Describe an error in a few words; of an exception group its first error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):

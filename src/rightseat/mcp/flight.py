@@ -1,4 +1,4 @@
-"""One call of a server's tool under way, in a task of its own: `items` are what happens meanwhile."""
+"""One running call of a server's tool, in its own task. `items` queues progress, questions and the result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Ended = types.CallToolResult | types.InputRequiredResult
 RESULT: TypeAdapter[Ended] = TypeAdapter(types.InputRequiredResult | types.CallToolResult)
 BACKLOG = 100
-# Of a JSON-RPC error's codes those that say the connection is no more.
+# JSON-RPC error codes for a lost connection.
 GONE = (-32000, -32001)
 
 
 def forgotten(error: MCPError) -> bool:
-    """Whether a server of the older era does not know our session any more: it was started anew."""
+    """Whether a handshake server no longer knows our session, because it was restarted."""
     return error.code in (-32600, -32001) and "session" in error.error.message.lower()
 
 
@@ -36,7 +36,7 @@ class Progress(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What a server of the older era asks while its tool waits."""
+    """An elicitation of a handshake server, whose tool waits for the answer."""
 
     params: Any
 
@@ -51,9 +51,9 @@ class Flight:
         self.name = name
         self.items: asyncio.Queue[Item] = asyncio.Queue()
         self.answer: asyncio.Future[types.ElicitResult] | None = None
-        """Set while the server waits for a person."""
+        """Set while the server waits for the user's answer."""
         self.alone = False
-        """Whether it holds the link's lock."""
+        """Whether this call holds the connection's lock."""
         self.request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=name, arguments=arguments, **more)
         )
@@ -63,7 +63,7 @@ class Flight:
         self.items.put_nowait(await self.outcome())
 
     async def outcome(self) -> Ended | UpstreamError:
-        """A server that has forgotten the session has not begun: on a new connection it is called again."""
+        """Return the result or the error. If the server lost the session, retry once on a new connection."""
         try:
             try:
                 return await self.attempt()
@@ -87,16 +87,16 @@ class Flight:
     async def attempt(self) -> Ended:
         client = await self.link.ready()
         async with self.link.turnstile(self):
-            # Not by call_tool: it checks the result by a validator that a server's schema can stall.
+            # Not by `call_tool`, whose validator a server's schema can stall.
             return await client.session.send_request(self.request, RESULT, progress_callback=self.told)
 
     async def told(self, progress: float, total: float | None, message: str | None) -> None:
-        # Who tells more than anybody reads is not listened to meanwhile.
+        # Progress is dropped while the queue is full.
         if self.items.qsize() < BACKLOG:
             self.items.put_nowait(Progress(progress, total, message))
 
     async def ask(self, params: Any) -> types.ElicitResult:
-        """Wait until a person has answered, in this turn or a later one. Others may call meanwhile."""
+        """Wait for the user's answer, in this turn or a later one. The lock is released meanwhile."""
         self.answer = asyncio.get_running_loop().create_future()
         self.items.put_nowait(Question(params))
         if self.alone:
@@ -112,7 +112,7 @@ class Flight:
         return given
 
     def stop(self) -> None:
-        """Call it off, where it is not over: the server is told."""
+        """Cancel the call if it still runs; the SDK notifies the server."""
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(types.ElicitResult(action="cancel"))
         self.task.cancel()

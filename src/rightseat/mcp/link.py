@@ -1,5 +1,5 @@
-"""One live connection to one server. It is opened, kept and closed by one task: what the SDK opens must be
-closed by the task that opened it. Calls come from anywhere."""
+"""One live connection to one server. One task opens, keeps and closes it, as the SDK requires; calls may come
+from any task."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from rightseat.mcp.server import Server
 
 log = logging.getLogger(__name__)
 MOST = 1000
-"""Tools of one server; more are left out."""
+"""Tools of one server at most; the rest is ignored."""
 HELD = 600.0
-"""Seconds that a call waits for a person's answer, in the older era: the server waits inside it."""
+"""Seconds that a call on a handshake server waits for the user's answer."""
 FIRST, LONGEST = 0.5, 60.0
-"""Seconds before another try, at first and at most."""
+"""Seconds before the first retry, and at most before any."""
 SOON = 2.0
-"""Seconds that calls wait for a connection that was lost; after a longer pause they fail at once."""
+"""Retry pause in seconds up to which calls wait for a new connection; after a longer one they fail at
+once."""
 LAST = 10.0
-"""Seconds that a close waits at most: a child that does not want to end is killed after four."""
+"""Seconds that a close waits at most; the SDK kills a child after four."""
 STEADY = 10.0
-"""Seconds after which a connection has proved itself."""
+"""Seconds after which a connection counts as stable, which resets the retry pause."""
 
 
 class Link:
@@ -48,12 +49,13 @@ class Link:
         self._wake = asyncio.Event()
         self._leave = asyncio.Event()
         self._timer: asyncio.Timeout | None = None
-        # Which call a question belongs to is not said in the older era: one that asks gets calls one by one.
+        # Handshake servers do not say which call a question belongs to: once one asks, its calls are
+        # serialized.
         self.asks = False
         self.one = asyncio.Lock()
 
     async def start(self) -> None:
-        """Connect, and wait for what comes of it. What fails now is tried again in the background."""
+        """Connect and wait for the first outcome. A failed connection is retried in the background."""
         if self._task is None:
             self._leave.clear()
             self._task = asyncio.create_task(self._keep(), name=f"mcp {self.server.name}")
@@ -76,13 +78,13 @@ class Link:
             await asyncio.gather(task, return_exceptions=True)
 
     def _hurry(self) -> None:
-        """End the task from within. A cancellation would break off the SDK while it ends a child, which then
-        lives on, and the task with it."""
+        """Let the task end by itself. A cancellation would interrupt the SDK while it ends a child, which
+        would then live on."""
         self._leave.set()
         self._ended.set()
         self._wake.set()
         if self._timer is not None:
-            # One that has run out already ends by itself.
+            # An expired timeout cannot be rescheduled.
             with contextlib.suppress(RuntimeError):
                 self._timer.reschedule(asyncio.get_running_loop().time())
 
@@ -91,7 +93,7 @@ class Link:
         return self._timer
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """Nobody waits for what will not come; what nobody thought of is at least in the log."""
+        """Release waiting callers and log an unexpected error."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("mcp %s is given up until the next start.", self.server.name, exc_info=error)
@@ -99,14 +101,15 @@ class Link:
         self._settled.set()
 
     async def ready(self) -> Client:
-        """The connection, perhaps after the moment that a new one takes."""
+        """Return the client, waiting for a reconnect in progress; raise UpstreamError if the server is
+        down."""
         await self.start()
         if self._client is None:
             raise UpstreamError(f"The MCP server {self.server.name} is down: {self.down}.")
         return self._client
 
     def lost(self) -> None:
-        """Whoever uses the connection found it broken: another is made, and calls wait for it."""
+        """Mark the connection as broken: the task reconnects, and calls wait for it."""
         self._client = None
         self._settled.clear()
         self._ended.set()
@@ -135,7 +138,7 @@ class Link:
                 self._fail(why)
             finally:
                 self._client = None
-            # One that was there for a while is there again soon; calls wait for it.
+            # A stable connection is retried at once, and calls wait for it.
             pause = 0.0 if loop.time() - began > STEADY else min(max(pause * 2, FIRST), LONGEST)
             if pause > SOON:
                 self._fail(why)
@@ -150,14 +153,14 @@ class Link:
         self._settled.set()
 
     def _fail(self, why: str) -> None:
-        """Down until it is found again. Its tools are not offered meanwhile."""
+        """Mark the server as down; its tools are not offered until it is connected again."""
         if why != self.down:
             log.warning("mcp %s is down: %s. It is tried again.", self.server.name, why)
         self._client, self.tools, self.down = None, (), why
         self._settled.set()
 
     async def _stay(self, client: Client) -> None:
-        """Until the connection ends, its tools are looked up when they change, and now and then."""
+        """Refresh the tool list on changes and at intervals, until the connection ends."""
         listener = asyncio.create_task(self._listen(client))
         ender = asyncio.create_task(self._ended_wakes())
         try:
@@ -180,7 +183,7 @@ class Link:
         self._wake.set()
 
     async def _listen(self, client: Client) -> None:
-        """The newer era tells of changes only whoever asks to be told."""
+        """Subscribe to tool list changes, which stateless servers send to subscribers only."""
         tools = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
             return
@@ -210,7 +213,7 @@ class Link:
         only = self.server.tools
         self.tools = tuple(tool for tool in found[:MOST] if only is None or tool.name in only)
 
-    # Calls, and the questions that servers ask while they carry them out.
+    # Calls and elicitations.
 
     @asynccontextmanager
     async def turnstile(self, flight: Flight) -> AsyncIterator[None]:
@@ -226,7 +229,7 @@ class Link:
                 self.one.release()
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult:
-        """A question of the older era. It is put to the person whose call it belongs to, or to nobody."""
+        """Handle an elicitation of a handshake server: pass it to the only running call, else cancel it."""
         running = [flight for flight in self.flights if flight.answer is None]
         self.asks = True
         if len(running) == 1:
@@ -239,13 +242,13 @@ class Link:
         return types.ElicitResult(action="cancel")
 
     def hold(self, flight: Flight) -> None:
-        """Its turn is over, and it waits for the person: not for ever."""
+        """Keep a call whose turn has ended until the user answers or the timeout expires."""
         self.held[flight.id] = flight
         loop = asyncio.get_running_loop()
         loop.call_later(HELD, self._drop, flight, flight.answer)
 
     def _drop(self, flight: Flight, asked: asyncio.Future[types.ElicitResult] | None) -> None:
-        """If it still waits for the same answer: it may have asked something else since."""
+        """Cancel a held call if it still waits for the same answer."""
         if self.held.get(flight.id) is flight and flight.answer is asked:
             del self.held[flight.id]
             flight.stop()

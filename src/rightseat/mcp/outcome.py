@@ -1,4 +1,4 @@
-"""What a server's tool gave back → a Result, and what people are shown besides."""
+"""Convert a CallToolResult to a Result and artifacts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rightseat.types.tools import Result, failure
 
 
 def outcome(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
-    """Structured content goes on as JSON, all else as text. Pictures, sounds and files are for people: the
-    model is told that they were shown."""
+    """Return artifacts and the Result: structured content as JSON, else text. Images, audio and files become
+    artifacts for the user; the model gets a note about each."""
     shown: list[Artifact] = []
     said: list[str] = []
     for number, block in enumerate(result.content):

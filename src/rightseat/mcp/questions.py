@@ -1,4 +1,4 @@
-"""A server's questions ⇄ ours. Its forms are JSON Schemas of flat objects."""
+"""Convert a server's elicitations to Asks, and answers to ElicitResults."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rightseat.types.tools import APPROVAL, Ask, approves
 
 
 def ask_of(params: Any) -> Ask | None:
-    """None for what nobody can be asked."""
+    """Return the Ask of an elicitation; None if it is of an unknown kind."""
     match params:
         case types.ElicitRequestURLParams(message=message, url=url):
             return Ask(f"{message}\nOpen {url} and agree here when it is done.", "confirm", APPROVAL)
         case types.ElicitRequestFormParams(message=message, requested_schema=schema):
-            # A form without fields is a question of yes or no.
+            # A form without fields is a confirmation.
             if not schema.get("properties"):
                 return Ask(message, "confirm", APPROVAL)
             return Ask(message, "form", schema)

@@ -1,4 +1,4 @@
-"""One MCP server as the operator describes it: a command to run, or an address. Values only."""
+"""Configuration of one MCP server: a command to run, or a URL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 Confirm = Literal["dangerous", "writes", "all", "never"]
-# What a child finds of our environment: where programs and its own files are, and how to write. No secret.
+# Environment variables that a child inherits; none of them is a secret.
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
 
@@ -22,12 +22,12 @@ class Server(Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: dict[str, str] = {}
     older: bool = False
-    """Speak the protocol of before 2026-07-28 even to one that knows the newer."""
+    """Use a protocol version before 2026-07-28 even if the server supports newer ones."""
     timeout: float = 60.0
     start: float = 30.0
-    """Seconds to connect; a child may have to be installed first."""
+    """Seconds to connect, which may include installing the child."""
     refresh: float = 300.0
-    """Seconds after which its tools are looked up again."""
+    """Seconds between refreshes of the tool list."""
     confirm: Confirm = "dangerous"
     tools: tuple[str, ...] | None = None
 

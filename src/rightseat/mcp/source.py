@@ -1,4 +1,4 @@
-"""The tools of several servers as an assistant's source, and the servers themselves."""
+"""Configured MCP servers and the ToolSource of their tools."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 SHOWN = 128
-"""Tools of MCP servers that one turn is shown; the rest is left out, and that is logged."""
+"""MCP tools that one turn is offered at most; the rest is left out with a log line."""
 
 
 PATIENCE = 5.0
-"""Seconds that a start waits for servers; a child by npx takes three or four."""
+"""Seconds that a start waits for servers; a child started by npx takes three or four."""
 
 
 class Known:
-    """A link's tools as ours, made anew when its list is another."""
+    """The Tools of one connection, rebuilt when the server's list changes."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -50,8 +50,9 @@ class Known:
 
 
 class Servers:
-    """Every configured server, each with its one connection, and those that requests may name. A server that
-    is as it was in `before` keeps its connection: from `start` on it is ours to close."""
+    """All configured servers with one connection each, and the source of servers that requests name. A server
+    whose configuration equals that in `previous` keeps its connection, which this object owns from `start`
+    on."""
 
     def __init__(
         self,
@@ -70,11 +71,11 @@ class Servers:
 
     @property
     def down(self) -> dict[str, str]:
-        """Those that cannot be used now, and why."""
+        """Reasons of the servers that are down, by name."""
         return {name: one.link.down for name, one in self.known.items() if one.link.down}
 
     async def start(self) -> None:
-        """Connect to all. Who takes longer than a moment is waited for in the background."""
+        """Connect to all servers; slow ones go on connecting in the background."""
         if self.before is not None:
             self.before.handed |= {
                 name for name, one in self.known.items() if self.before.known.get(name) is one
@@ -102,7 +103,7 @@ async def reached(known: Iterable[Known]) -> None:
 
 
 class View:
-    """A ToolSource: what one assistant may use of them."""
+    """A ToolSource of the servers that one assistant may use."""
 
     questions: tuple[str, ...] = ()
 
@@ -121,10 +122,10 @@ class View:
         return turn
 
     async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
-        # A request that is limited to some plugins wants these and nothing else.
+        # A request limited to plugins gets no MCP tools.
         if turn.plugins:
             return
-        # A Runtime that nobody has started connects with its first turn.
+        # A Runtime that was not started connects with its first turn.
         await reached(one for one in self.known if not one.link.begun)
         every = {name: tool for one in self.known for name, tool in one.tools.items()}
         if len(every) > SHOWN and not self.said:

@@ -1,4 +1,4 @@
-"""What a child writes to its stderr, in our log: some of it, and no secret."""
+"""Log the first lines of a child's stderr, with secrets masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES, LONGEST = 100, 500
 
 
 class Stderr:
-    """A pipe whose writing end a child gets. Of what it says, the first lines are logged."""
+    """A pipe for a child's stderr; its first lines are logged."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class Stderr:
             self.loop.remove_reader(self.reading)
             return
         *lines, self.rest = (self.rest + data).split(b"\n")
-        # A line that never ends is not kept.
+        # Bounds a line that never ends.
         self.rest = self.rest[-LONGEST:]
         for line in lines:
             self.say(line)

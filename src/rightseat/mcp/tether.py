@@ -1,7 +1,8 @@
-"""Becomes another program, which ends when the process that started it does: `tether.py PARENT COMMAND ...`.
+"""Exec a command that is killed when its parent ends: arguments are PARENT_PID COMMAND ...
 
-A server that does not read what it is told would not notice that nobody is there any more. Linux has a word
-for it, which outlives `exec`. Run by its path, with the standard library alone: it stands before each start.
+A server that does not read its stdin would not notice that its parent has ended. Linux's PR_SET_PDEATHSIG
+survives `exec`. This file is run by its path and imports the standard library only, because it delays each
+start.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     parent, *command = sys.argv[1:]
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # It may be gone since before that was said.
+    # The parent may have ended before the prctl call.
     if os.getppid() == int(parent):
         os.execvp(command[0], command)
 

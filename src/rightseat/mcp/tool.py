@@ -1,4 +1,4 @@
-"""A server's tool as one of ours: `server__tool`, called over the link, asking people through the turn."""
+"""Make Tools of a server's tools, named `server__tool`; elicitations pause the turn."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, failure
 LONGEST, MARK = 64, 6
 OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
 STATUS = "progress"
-"""The Custom event that tells how far a call is."""
+"""Name of the Custom event for a call's progress."""
 CHARACTERS = 3
-"""Of a token, at the least."""
+"""Characters of a token at least."""
 DESCRIBED, GIVEN = 4000, 1 << 20
-"""Characters of a description and of a result at most: a server decides over both."""
+"""Characters of a description and of a result at most; both are untrusted."""
 
 
 def named(server: str, tool: str, taken: Container[str]) -> str:
-    """What a model calls it: plain, short enough for every upstream, and none that is `taken`."""
+    """Make the tool's name for the model: valid and short enough for every upstream, and not in `taken`."""
     name = f"{OTHER.sub('_', server)}__{OTHER.sub('_', tool)}"
     plain = OTHER.search(tool) is None
     if plain and len(name) <= LONGEST and name not in taken:
@@ -41,7 +41,7 @@ def named(server: str, tool: str, taken: Container[str]) -> str:
 
 
 def confirms(server: Server, tool: types.Tool) -> bool:
-    """Whether a person must agree first. A tool's own word never makes it less than `confirm` says."""
+    """Whether the user must confirm a call, by the server's `confirm` setting and the tool's annotations."""
     match server.confirm:
         case "all":
             return True
@@ -54,7 +54,7 @@ def confirms(server: Server, tool: types.Tool) -> bool:
 
 
 def effect(tool: types.Tool) -> Literal["reads", "writes", "dangerous"]:
-    """What the server says that it does at most. Whether that is true nobody here knows."""
+    """Return the tool's effect by its annotations, which are not verified."""
     hints = tool.annotations
     if hints is not None and hints.read_only_hint is True:
         return "reads"
@@ -100,7 +100,7 @@ def tool_of(link: Link, tool: types.Tool, name: str) -> Tool:
 def ending(
     flight: Flight, item: Question | Ended | UpstreamError, ctx: ToolContext
 ) -> list[Event | Result | Pause]:
-    """How the call leaves this turn: over, or with a question."""
+    """Convert the call's last item to artifacts and a Result, or to a Pause."""
     match item:
         case Question(params):
             return [asked(flight, params)]
@@ -114,7 +114,7 @@ def ending(
 
 
 def begun(link: Link, name: str, args: dict[str, Any], ctx: ToolContext) -> Flight:
-    """A call, or the call anew with what the server asked for: so the newer era goes on."""
+    """Start a call, or repeat it with the answers that a stateless server asked for."""
     state = ctx.state or {}
     if not state:
         return Flight(link, name, args, {})
@@ -125,7 +125,7 @@ def begun(link: Link, name: str, args: dict[str, Any], ctx: ToolContext) -> Flig
 
 
 def resumed(link: Link, ctx: ToolContext) -> Flight | None:
-    """The call that waits inside its server for an answer: so the older era goes on, in this process."""
+    """Return the held call of a handshake server after passing it the answer; None if it has expired."""
     flight = link.held.pop(ctx.state["flight"], None)
     if flight is None or flight.answer is None or flight.answer.done():
         return None
@@ -142,7 +142,7 @@ def asked(flight: Flight, params: Any) -> Pause | Result:
 
 
 def required(result: types.InputRequiredResult) -> Pause | Result:
-    """The newer era ends the call with its questions, and wants it anew with the answers."""
+    """Pause for a stateless server's questions; the call is repeated with the answers."""
     requests = result.input_requests or {}
     asks = [ask_of(getattr(request, "params", None)) for request in requests.values()]
     if not asks or None in asks:
@@ -166,7 +166,7 @@ def status(call: str, name: str, item: Progress) -> dict[str, Any]:
 
 
 def fitted(result: Result, budget: int | None) -> Result:
-    """What the model's context has room for."""
+    """Truncate a result to the model's budget."""
     if result.failed:
         return result
     text = result.text

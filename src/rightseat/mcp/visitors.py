@@ -1,5 +1,5 @@
-"""Servers that a request itself names (CopilotKit's `mcpServers` and `mcpEndpoints`): only those that the
-operator has allowed, and only by HTTP. A command is never taken from a request."""
+"""MCP servers that a request names (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that the
+operator allows, never a command."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rightseat.types.turn import Turn
 
 KEYS = ("mcpServers", "mcpEndpoints")
 MOST = 32
-"""Connections that are kept for requests to come."""
+"""Connections that are kept open at most."""
 IDLE = 300.0
-"""Seconds after which one that nobody uses is closed."""
+"""Seconds after which an unused connection is closed."""
 PATIENCE = 10.0
 Key = tuple[str, str, str]
 
 
 class Visitors:
-    """A ToolSource. Each owner has connections of its own, by address and key."""
+    """A ToolSource of servers that requests name. Connections are per owner, URL and key."""
 
     questions: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ class Visitors:
         return self.known[key]
 
     async def tidy(self, now: float) -> None:
-        """Close what was not used for a while, and the oldest of too many. What is in use stays."""
+        """Close idle connections and the oldest of too many; connections in use stay open."""
         by_age = sorted(self.known, key=lambda key: self.used[key])
         spare = len(by_age) - MOST
         for number, key in enumerate(by_age):
@@ -92,7 +92,7 @@ class Visitors:
 
 
 def named(properties: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Address and key of each, as applications write them."""
+    """Yield URL and key of each server in the request's properties."""
     for key in KEYS:
         listed = properties.get(key)
         for item in listed if isinstance(listed, list) else ():

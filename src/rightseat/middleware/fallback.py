@@ -1,8 +1,8 @@
-"""Several models as one: when one is down before it has said anything, the next is asked.
+"""Fallback models: if a model is down before its first chunk, the next one is called.
 
-Down is what another model need not be: unreachable, busy, failing, silent, its key refused, its answer
-unreadable. What is wrong with the request itself, and what a vendor will not answer, is no reason to ask the
-next one. Once something was said there is no switch: half an answer of one is no beginning for another.
+Down means unreachable, busy, failing, timed out, key refused or response unreadable. An invalid request or a
+vendor's refusal does not fall back. After the first chunk there is no switch: another model cannot continue
+a partial answer.
 """
 
 from __future__ import annotations
@@ -41,20 +41,19 @@ class Member(Struct, frozen=True):
 
 
 class Fallback:
-    """A model with others to ask in its place. What else it is asked for (embeddings, what it can do) is the
-    first one's."""
+    """A model with fallbacks. Other attributes (embeddings, capabilities) are the first member's."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
 
-    # Hidden from the checker: it would take any misspelt attribute for one of the first model's.
+    # Hidden from mypy, which would accept any misspelt attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.members[0].model, name)
 
     def watched(self, watch: Watch) -> Fallback:
-        """With each member under watch: it is counted and paid for as itself."""
+        """Return a copy whose members are wrapped, so that each is metered and billed as itself."""
         return Fallback([replace(one, model=watch(one.model, one.source)) for one in self.members])
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
@@ -75,7 +74,7 @@ class Fallback:
                 log.warning("the model %s is down (%s): %s answers", member.name, error.code, following.name)
 
     def able(self, prompt: Prompt) -> list[Member]:
-        """The first one, and those others that can take what it is asked."""
+        """Return the first member and the others that support the prompt's images and tools."""
         seen, called = pictured(prompt), bool(prompt.callable)
 
         def takes(model: Model) -> bool:
@@ -90,7 +89,7 @@ class Fallback:
         return any(getattr(member.model, "ready", True) for member in self.members)
 
     async def start(self) -> None:
-        """The others start where the first cannot: that is what they are for."""
+        """Start all members; a member that is down is logged and skipped."""
         for member in self.members:
             start = getattr(member.model, "start", None)
             try:

@@ -1,7 +1,7 @@
-"""The operator's own code around a run, as CopilotKit's runtime has it: before it, after it, when it fails.
+"""The operator's hooks around a run, as in CopilotKit's runtime: before, after, on error.
 
-Before: it may refuse the request or give it headers and properties, and the run waits for it. After it and on
-an error nobody waits: whatever a hook does then, the answer is not lost.
+The before hook may refuse the request or add headers and properties; the run waits for it. The after and
+error hooks run in the background and cannot affect the answer.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LATE = "This server could not check the request in time. Try again."
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A request before it is answered. `headers` are those that agents and tools may see; `properties` are
-    what the application sent beside the conversation. The client wrote both: `owner` is who it is."""
+    """A request before its run. `headers` are the forwarded ones, `properties` the application's forwarded
+    properties. The client wrote both; only `owner` is authenticated."""
 
     thread: str
     run: str
@@ -59,7 +59,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Answered(Asked, frozen=True, kw_only=True):
-    """The same with what was answered: texts, calls and the results of the server's own calls."""
+    """The request with its output: texts, calls and the results of the server's own calls."""
 
     output: tuple[Message, ...]
     reason: Reason
@@ -67,7 +67,7 @@ class Answered(Asked, frozen=True, kw_only=True):
 
 
 class Given(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a hook adds to a request: its agents and tools see it, over what the client sent."""
+    """Headers and properties that a hook adds to a request, over those of the client."""
 
     headers: dict[str, str] = {}
     properties: dict[str, Any] = {}
@@ -79,7 +79,7 @@ OnError = Callable[[Incident], Any]
 
 
 class Hooks:
-    """Each may be a plain function, which gets a thread, or an async one; `timeout` is for each call."""
+    """The hooks, plain functions (run in a thread) or async ones; `timeout` limits each call."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Hooks:
         self.tasks: set[asyncio.Task[Any]] = set()
 
     def layer(self, inner: Responder) -> Responder:
-        """For inside the run, so that a refusal is a failure like any other. An assistant that another one
-        calls is part of that one's request."""
+        """Wrap a Responder inside the run, so that a refusal is a RunFailed. Sub-runs belong to their
+        parent's request and call no hooks."""
         if self.before is None and self.after is None:
             return inner
 
@@ -151,7 +151,7 @@ class Hooks:
         task.add_done_callback(self.ended)
 
     def ended(self, task: asyncio.Task[Any]) -> None:
-        """Nobody waits for it: a hook that failed is logged, and nothing else notices."""
+        """Log a background hook that failed or timed out."""
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, TimeoutError):
@@ -167,7 +167,7 @@ class Hooks:
             return await found if inspect.isawaitable(found) else found
 
     async def close(self) -> None:
-        """Let those that are under way end: none takes longer than its timeout."""
+        """Wait for running hooks; each is limited by `timeout`."""
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
@@ -194,7 +194,7 @@ def merged(turn: Turn, given: Given) -> Turn:
 
 
 class Output:
-    """What a run has said and done, as messages."""
+    """Collects the events of a run as messages."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -203,7 +203,7 @@ class Output:
 
     def see(self, event: Event) -> None:
         if type(event) is TextDelta:
-            # Nearly all are; to match them is slower.
+            # Fast path: nearly all events are text deltas.
             self.texts.setdefault(event.id, []).append(event.text)
             return
         match event:

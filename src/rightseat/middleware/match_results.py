@@ -1,8 +1,7 @@
-"""Calls of a client that brings no ids back: its result is matched to our call by the conversation.
+"""Tool results of clients that return no call ids, matched to our calls by the conversation.
 
-Such a client (OpenBB's of 2024, where it drops what goes with a call) posts the conversation, what it was
-asked for, and the result. Without the call's id the turn could only begin anew, and what the server's tools
-gave before the call would be lost. No match is a normal new turn, never a guess.
+Such a client (OpenBB's of 2024) posts the conversation, the call and the result. Without the call's id the
+turn would start over and lose earlier results of server tools. Without a match it is a normal new turn.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ async def followed(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
             if isinstance(event, CallStart):
                 names[event.id] = event.name
             elif isinstance(event, RunFinished) and event.pending:
-                # The client makes one call at a time; with its result the next one's turn comes.
+                # The client runs one call at a time; the next one follows its result.
                 first = event.pending[0]
                 key = conversation(turn, turn.messages, names.get(first, ""))
                 await store.bind(turn.owner, key, Bound(first, "call", ""))
@@ -48,7 +47,7 @@ async def followed(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
 
 
 async def recalled(turn: Turn, store: Store) -> Turn:
-    """The turn with our own id in its last call and result, if we made that call."""
+    """Return the turn with our id in its last call and result, if the call is ours."""
     if len(turn.messages) < 2:
         return turn
     *history, called, result = turn.messages
@@ -63,7 +62,7 @@ async def recalled(turn: Turn, store: Store) -> Turn:
 
 
 def conversation(turn: Turn, messages: Sequence[Message], name: str) -> str:
-    """What both sides know of a conversation at this call. Results are cut to the room there is."""
+    """Hash the conversation at this call, without tool results, which clients truncate."""
     told = [
         (m.role, squeezed(m.text) if not m.calls and m.role != "tool" else "", [c.name for c in m.calls])
         for m in messages

@@ -1,4 +1,4 @@
-"""Runs, model calls and tool calls, counted for /metrics."""
+"""Metrics of runs, model calls and tool calls for /metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 
 
 class Tally:
-    """One run as it is counted. Without a last event its client has left. `tools` are the server's own."""
+    """Observes one run. Without a final event its client has left. `tools` names the server's own tools."""
 
     def __init__(
         self, meters: Meters, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
@@ -45,7 +45,7 @@ class Tally:
             case CallStart(client=True):
                 self.meters.tool_calls.add(CLIENT, "client")
             case CallStart(id, name):
-                # A model may call what does not exist, by any name.
+                # A model may call a tool that does not exist: bound the label values.
                 self.calls[id] = name if name in self.tools else UNKNOWN
             case CallResult(id, failed=failed):
                 tool = self.calls.pop(id, UNKNOWN)
@@ -70,7 +70,7 @@ class Tally:
 
 
 class Counted(Around):
-    """A model whose calls are counted."""
+    """A model wrapper that counts calls, tokens, cost and seconds."""
 
     def __init__(
         self, model: Model, source: Source, meters: Meters, clock: Clock = time.perf_counter

@@ -1,4 +1,4 @@
-"""Whose model a call goes to, and what is around it: a model with something watched beside it."""
+"""Names and prices of models, and the base class of model wrappers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MILLION = 1_000_000
 
 
 class Source(Struct, frozen=True):
-    """A model by the names that operators know; costs are per million tokens, None where nobody told."""
+    """Provider, name and prices of a model; costs are per million tokens, None if unknown."""
 
     provider: str
     model: str
@@ -27,23 +27,23 @@ class Source(Struct, frozen=True):
 
 
 Watch = Callable[[Model, Source], Model]
-"""Puts a model under watch."""
+"""Wraps a model, for metrics, billing and tracing."""
 
 
 def source_of(model: Model) -> Source:
-    """What can be said of a model that was given as an object."""
+    """Describe a model that was passed as an object."""
     kind = type(model).__name__.lower()
     return Source(kind, str(getattr(model, "name", kind))[:100])
 
 
 class Around:
-    """A model around another. What it does not have itself (close, ready, …) is the inner one's."""
+    """Base of model wrappers. Attributes that it lacks (close, ready, …) are the inner model's."""
 
     def __init__(self, model: Model, source: Source) -> None:
         self.model = model
         self.source = source
 
-    # Hidden from the checker: it would take any misspelt attribute for one of the inner model's.
+    # Hidden from mypy, which would accept any misspelt attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

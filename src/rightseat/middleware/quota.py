@@ -1,7 +1,7 @@
-"""What each owner may use: requests a minute, runs at the same time, money and tokens a day.
+"""Quotas of each owner: requests per minute, concurrent runs, spend and tokens per day.
 
-The Ledger holds what was used and outlives a reload; the Quotas are the rules of the configuration. Money and
-tokens are charged where a model is called, so that whoever leaves in the middle of an answer has paid for it.
+UsageTracker holds the usage and survives a reload; Quotas are the configured limits. Spend and tokens are
+charged at the model call, so that a client that leaves during an answer is charged too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOTE = "used today"
 
 
 class Quota(Struct, frozen=True, kw_only=True):
-    """0 is no limit."""
+    """Limits of one owner; 0 is no limit."""
 
     requests_per_minute: float = 0
     concurrent_runs: int = 0
@@ -47,7 +47,7 @@ class Quota(Struct, frozen=True, kw_only=True):
 
 
 class Quotas(Struct, frozen=True):
-    """`owners` are named as the configuration does: a key by its name, any other owner in full."""
+    """Limits by owner, named as in the configuration: a key by its name, any other in full."""
 
     default: Quota = Quota()
     owners: Mapping[str, Quota] = {}
@@ -60,19 +60,19 @@ class Quotas(Struct, frozen=True):
 
 
 class Account:
-    """What one owner has used. A day begins with its first use, and a minute's requests may come at once."""
+    """Usage of one owner. A day starts with the first use; a minute's requests may come at once."""
 
     def __init__(self, now: float) -> None:
         self.running = 0
         self.asked = 0.0
-        """Requests that have not yet leaked away: it fills with each, and empties with time."""
+        """Level of a leaky bucket: each request adds one, and it drains with time."""
         self.leaked = now
         self.day = now
         self.spent = 0.0
         self.tokens = 0
 
     def admit(self, quota: Quota, now: float) -> None:
-        """Let one more run begin, or say why not and when to come back."""
+        """Count one more run; raises with `retry_after` if a limit is reached."""
         if now - self.day >= DAY:
             self.day, self.spent, self.tokens = now, 0.0, 0
         rest = self.day + DAY - now
@@ -99,14 +99,14 @@ class Account:
         self.asked = max(0.0, self.asked - (now - self.leaked) * rate)
         self.leaked = now
         over = self.asked + 1 - max(1.0, most)
-        # A rounding error must not turn away who came back exactly when told to.
+        # Tolerance: a client that returns exactly after `retry_after` is admitted.
         if over > 1e-6:
             raise RateLimited(f"More than {most:g} requests in a minute. Slow down.", retry_after=over / rate)
         self.asked += 1
 
 
 class Day(Struct, frozen=True):
-    """What a day has cost so far, as it is kept over a restart: `began` is a moment of the calendar."""
+    """Usage of a day as stored across restarts; `began` is wall-clock time."""
 
     began: float
     spent: float
@@ -114,8 +114,8 @@ class Day(Struct, frozen=True):
 
 
 class Ledger:
-    """Accounts by owner, the idle ones longest unused forgotten first. `notes` keep a day's use over a
-    restart."""
+    """Accounts by owner; the least recently used idle one is evicted first. `store` keeps a day's usage
+    across restarts."""
 
     def __init__(
         self,
@@ -131,11 +131,11 @@ class Ledger:
         self.accounts: OrderedDict[str, Account] = OrderedDict()
 
     async def opened(self, owner: Owner) -> Account:
-        """The owner's account, with what was used before a restart."""
+        """Return the owner's account, including the stored usage from before a restart."""
         if owner.name in self.accounts:
             return self.account(owner)
         day = await self.noted(owner)
-        # Whoever came at the same time may have opened it meanwhile.
+        # A concurrent request may have opened it meanwhile.
         known = owner.name in self.accounts
         account = self.account(owner)
         if day is not None and not known and 0 <= (passed := self.calendar() - day.began) < DAY:
@@ -151,7 +151,7 @@ class Ledger:
             return None
 
     async def keep(self, owner: Owner, account: Account) -> None:
-        """Write down what was used today. An answer that was given stays given though it cannot be."""
+        """Store today's usage. A store failure is logged and does not fail the run."""
         if self.notes is None or not account.tokens:
             return
         began = self.calendar() - (self.clock() - account.day)
@@ -176,12 +176,12 @@ class Ledger:
                 del self.accounts[idle]
 
 
-# Of the run that the code of this task works for.
+# The account of the current task's run.
 ACCOUNT: ContextVar[Account | None] = ContextVar("account", default=None)
 
 
 def limited(quotas: Quotas, ledger: Ledger) -> Layer:
-    """An assistant that another one calls is part of that one's run and asks for nothing of its own."""
+    """Layer that admits or rejects runs. Sub-runs are part of their parent's run and are not counted."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
@@ -202,7 +202,7 @@ async def within_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Led
         async with closing(inner(turn)) as events:
             async for event in events:
                 yield event
-                # Whoever reads may read two runs by turns.
+                # A reader may interleave two runs.
                 ACCOUNT.set(account)
     finally:
         ACCOUNT.set(before)
@@ -212,7 +212,7 @@ async def within_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Led
 
 
 class Charged(Around):
-    """A model that whoever's run it is pays for. What it did not tell is estimated."""
+    """A model wrapper that charges the current run's account; unreported usage is estimated."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         account = ACCOUNT.get()

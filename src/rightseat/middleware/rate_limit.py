@@ -1,4 +1,4 @@
-"""What one model may be asked, whoever asks: requests a minute, answers at a time, tokens of an answer."""
+"""Limits of one model for all callers: requests per minute, concurrent answers, tokens of an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MINUTE = 60.0
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """0 is no limit."""
+    """Limits of one model; 0 is no limit."""
 
     requests_per_minute: float = 0
     concurrent: int = 0
@@ -26,18 +26,18 @@ class Share(Struct, frozen=True, kw_only=True):
 
 
 class Load:
-    """What a model is asked at the moment. It outlives a reload: the model's server knows nothing of one."""
+    """Current load of a model. It survives a reload, because the model's server does not change with it."""
 
     def __init__(self, now: float) -> None:
         self.running = 0
         self.asked = 0.0
-        """Requests that have not yet leaked away: it fills with each, and empties with time."""
+        """Level of a leaky bucket: each request adds one, and it drains with time."""
         self.leaked = now
 
 
 class Shared(Around):
-    """A model within its share. Over it, the model is busy as if its server had said so: the next one is
-    asked where there is one, and a client is told when to come back."""
+    """A model wrapper that enforces limits. Above them it raises UpstreamBusy, as the model's server would: a
+    fallback model is called, or the client gets `retry_after`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Shared(Around):
         load.asked = max(0.0, load.asked - (now - load.leaked) * rate)
         load.leaked = now
         over = load.asked + 1 - max(1.0, share.requests_per_minute)
-        # A rounding error must not turn away who came back exactly when told to.
+        # Tolerance: a client that returns exactly after `retry_after` is admitted.
         if over > 1e-6:
             raise UpstreamBusy(
                 f"The model {name} is asked {share.requests_per_minute:g} times a minute at most. Try later.",

@@ -1,7 +1,7 @@
-"""Attached runs in the Journal: a client may ask for a conversation again although its runs end with it.
+"""Recording of attached runs in the thread store, so that a client can load a conversation again.
 
-A run that outlives its client has its log already (`detached.py`). Here nobody follows by number, so several
-pieces of what is said are written as one.
+Detached runs are already recorded (`runtime/threads.py`). Nobody follows an attached run by entry number, so
+several deltas are written as one entry.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from rightseat.types.turn import Turn
 log = logging.getLogger(__name__)
 Which = Literal["off", "threads", "all"]
 TOGETHER = 16
-"""Pieces that are written as one: so few are lost with a process that is killed."""
+"""Deltas that are joined into one entry: the most that a killed process loses."""
 
 
 def record(journal: Journal, which: Which = "threads", most: int = Rules().run_bytes) -> Layer:
-    """`threads` are the turns whose client may come back for them; of one run `most` characters are kept."""
+    """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
+    characters of a run are kept."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
@@ -60,7 +61,7 @@ async def recorded(inner: Responder, turn: Turn, journal: Journal, most: int) ->
 
 
 async def begun(turn: Turn, started: RunStarted, journal: Journal, most: int) -> Notes | None:
-    """Lease the thread for as long as the run lives. An answer is given although it cannot be kept."""
+    """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
     name = title(turn.messages)
     try:
@@ -80,7 +81,7 @@ async def begun(turn: Turn, started: RunStarted, journal: Journal, most: int) ->
 
 
 class Notes:
-    """What is written of one run."""
+    """Writes the entries of one run."""
 
     def __init__(self, journal: Journal, turn: Turn, thread: str, before: int, most: int) -> None:
         self.journal = journal
@@ -90,14 +91,14 @@ class Notes:
         self.left = most
         self.opened = Opened()
         self.delta: Delta | None = None
-        """What is being said; `pieces` are its words so far."""
+        """The delta that is being joined; `pieces` are its texts so far."""
         self.pieces: list[str] = []
         self.over = False
 
     def take(self, event: Event) -> None:
         before, pieces = self.delta, self.pieces
         if type(event) is TextDelta and type(before) is TextDelta and before.id == event.id:
-            # Nearly all go on with a text: the short way of what follows.
+            # Fast path: nearly all events continue a text.
             left = self.left - len(event.text)
             if left >= 0 and len(pieces) + 1 < TOGETHER:
                 self.left = left
@@ -118,7 +119,7 @@ class Notes:
         before = self.delta
         if before is None or before.id != event.id or type(before) is not type(event):
             self.flush()
-            # Without likelihoods: they are of each piece.
+            # Logprobs belong to single deltas and are dropped.
             self.delta = TextDelta(event.id, "") if type(event) is TextDelta else event
         self.pieces.append(said)
         if self.left < 0:
@@ -143,6 +144,6 @@ class Notes:
             self.write(event)
 
     def close(self) -> None:
-        """Its client left in the middle: what was said so far stays, closed as it should be."""
+        """End the record of a run whose client left: close open items and mark it stopped."""
         if not self.over:
             self.end(STOPPED)

@@ -1,4 +1,4 @@
-"""The spans themselves, named and described by OpenTelemetry's conventions for generative AI."""
+"""Spans of runs, model calls and tools by OpenTelemetry's semantic conventions for generative AI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LEFT = "cancelled"
 
 
 def parent(turn: Turn) -> Context:
-    """The span we are in, where an application around us has one; else the caller's, by its traceparent."""
+    """Return the context of the current span, else that of the request's traceparent header."""
     current = contexts.get_current()
     around = trace.get_current_span(current).get_span_context().is_valid
     return current if around else W3C.extract(turn.headers, current)
@@ -52,7 +52,7 @@ def code_of(error: BaseException) -> str:
 
 def fail(span: Span, code: str) -> None:
     span.set_attribute("error.type", code)
-    # That a client leaves is no fault of anyone.
+    # A client that leaves is not an error.
     if code != LEFT:
         span.set_status(Status(StatusCode.ERROR))
 
@@ -68,7 +68,7 @@ def given(**values: Any) -> dict[str, Any]:
 
 
 class RunSpan:
-    """One run (invoke_agent), and where its model calls, tools and steps begin theirs."""
+    """Span of one run (invoke_agent), the parent of its model calls, tools and steps."""
 
     def __init__(self, turn: Turn, provider: TracerProvider | None, *, content: bool) -> None:
         self.tracer = trace.get_tracer("rightseat", tracer_provider=provider)
@@ -131,7 +131,7 @@ class RunSpan:
 
 
 class ChatSpan:
-    """One call of a model."""
+    """Span of one model call (chat)."""
 
     def __init__(self, run: RunSpan, source: Source, prompt: Prompt) -> None:
         settings = prompt.settings
@@ -187,7 +187,7 @@ class ChatSpan:
 
 
 class ToolSpan:
-    """One call of a tool, and the current span of the tool's own task, for whatever it calls itself."""
+    """Span of one tool call (execute_tool), the current span of the tool's task."""
 
     def __init__(self, run: RunSpan, tool: Tool, args: dict[str, Any], call_id: str) -> None:
         attributes = {
@@ -219,7 +219,7 @@ class ToolSpan:
 
 
 def written(messages: tuple[Message, ...]) -> str:
-    """Messages as the conventions write them: text and calls, no pictures."""
+    """Encode messages by the conventions: text and calls, no images."""
     shown = []
     for message in messages:
         parts: list[dict[str, Any]] = [{"type": "text", "content": message.text}] if message.text else []

@@ -1,7 +1,7 @@
-"""Interrupts where a client has only text: the question is said, and the next message is its answer.
+"""Interrupts for text-only clients: the question is a text, and the next message is its answer.
 
-Such a client echoes no id, so the question is found by the conversation: the thread it names, else a hash of
-the history up to and including our question. No match is a normal new turn, never a guess.
+Such a client echoes no id, so the interrupt is found by the conversation: its thread, else a hash of the
+history up to and including our question. Without a match it is a normal new turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     texts.write(text)
                     yield event
                 case Interrupt():
-                    # One at a time: the others are asked when this one is answered.
+                    # One at a time: the others follow after its answer.
                     question = question or event
                 case RunFinished(reason="interrupt", pending=()) if question is not None:
                     asked = phrase(question)
@@ -58,21 +58,21 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     await store.bind(turn.owner, key, Bound(question.id, question.kind, squeezed(asked)))
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
-                    # The client's own calls come first; it returns with their results and is asked then.
+                    # The client's calls come first; the question follows their results.
                     yield replace(event, reason="calls")
                 case _:
                     yield event
 
 
 async def hear(turn: Turn, store: Store) -> Turn:
-    """The turn with its last message as the answer, if it directly follows a question of ours."""
+    """Return the turn with its last message as the answer, if that directly follows our question."""
     if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
     bound = await store.release(turn.owner, conversation(turn, turn.messages[:-1]))
     if bound is None:
         return turn
     history = turn.messages[:-1]
-    # A thread's name alone proves nothing: what came directly before must be the question.
+    # A thread id alone is not enough: the previous message must be the question.
     if not history or not squeezed(history[-1].text).endswith(bound.question):
         return turn
     text = turn.messages[-1].text
@@ -84,14 +84,14 @@ async def hear(turn: Turn, store: Store) -> Turn:
         if approved is None
         else Answer(bound.interrupt, payload={"approved": approved})
     )
-    # What was attached to the answer may be what was asked for.
+    # Keep attachments: they may be what the question asks for.
     files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, Text))
     kept = (*history[:-1], Message("user", files)) if files else history[:-1]
     return replace(turn, answers=(answer,), messages=kept)
 
 
 def squeezed(text: str) -> str:
-    """Without white space: clients trim, and a door may put a line between two texts."""
+    """Remove white space: clients trim texts, and a door may add a line between two."""
     return "".join(text.split())
 
 
@@ -103,7 +103,7 @@ def conversation(turn: Turn, messages: tuple[Message, ...]) -> str:
 
 
 def phrase(question: Interrupt) -> str:
-    """The question with a word on how to answer it, in Chinese if it is asked in Chinese."""
+    """Format the question with a hint on how to answer, in Chinese if the question is Chinese."""
     chinese = any("\u4e00" <= char <= "\u9fff" for char in question.message)
     if question.kind == "confirm":
         return question.message + ("\n\n请回复“是”或“否”。" if chinese else "\n\nReply yes or no.")
@@ -124,6 +124,6 @@ def note(field: object) -> str:
 
 
 def choices(field: object) -> list[str]:
-    """What there is to choose from."""
+    """Return the values of a field's `enum`."""
     found = field.get("enum") if isinstance(field, dict) else None
     return [str(one) for one in found] if isinstance(found, list) else []

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of a run, its model calls, tools and steps, where somebody has set up OpenTelemetry.
+"""OpenTelemetry spans of a run, its model calls, tools and steps, if OpenTelemetry is set up.
 
-Nobody has, as long as nothing in the process imported it: then a run costs one look at `sys.modules` and the
-spans' own module is never loaded. No span is a context around a `yield`: each is begun and ended by hand.
+While nothing in the process has imported opentelemetry, a run costs one lookup in `sys.modules`, and spans.py
+is never loaded. Spans are started and ended explicitly: no span is a context manager around a `yield`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from rightseat.middleware.spans import RunSpan
 
-# Of the run that the code of this task works for.
+# The span of the current task's run.
 RUN: ContextVar[RunSpan | None] = ContextVar("run span", default=None)
 
 
 class Tracing:
-    """`content`: also what is said goes into the spans. `provider`: another one than the process's own."""
+    """Settings of tracing. `content` adds message texts to spans; `provider` overrides the global one."""
 
     def __init__(self, *, content: bool = False, provider: TracerProvider | None = None) -> None:
         self.content = content
@@ -49,7 +49,7 @@ class Tracing:
         return isinstance(get_tracer_provider(), ProxyTracerProvider | NoOpTracerProvider)
 
     def layer(self, inner: Responder) -> Responder:
-        """For around the run itself: only there every end is seen."""
+        """Wrap the run itself: only there is every kind of end visible."""
 
         def respond(turn: Turn) -> AsyncIterator[Event]:
             return inner(turn) if self.off else self.traced(inner, turn)
@@ -68,7 +68,7 @@ class Tracing:
                     if type(event) is not TextDelta or run.silent:
                         run.see(event)
                     yield event
-                    # Whoever reads may read two runs by turns.
+                    # A reader may interleave two runs.
                     RUN.set(run)
         finally:
             RUN.set(before)
@@ -76,7 +76,7 @@ class Tracing:
 
 
 class Traced(Around):
-    """A model whose calls are spans of the run they are for."""
+    """A model wrapper whose calls are spans of the current run."""
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         run = RUN.get()
@@ -98,7 +98,7 @@ class Traced(Around):
 
 
 def traced_tool(tool: Tool) -> Tool:
-    """The tool with a span around each of its calls; a client's tool runs elsewhere and has none."""
+    """Return the tool with a span for each call; client tools run elsewhere and have none."""
     call = tool.call
     if call is None:
         return tool

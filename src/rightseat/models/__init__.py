@@ -1,1 +1,5 @@
-"""Models: each file is one provider, and each turns a Prompt into Fragments. They do not know each other."""
+"""Model providers. Each one turns a Prompt into a stream of ModelChunks; none imports another.
+
+openai, anthropic, google, langchain: remote models, one folder per provider. llamacpp: local GGUF models.
+scripted: replays a JSON script, for tests and demos. empty: no model, for servers that only run agents.
+"""

@@ -17,14 +17,14 @@ PROBLEM = (
 
 
 class Empty:
-    """Answers nothing: whoever asks it has asked nobody."""
+    """A model that raises Misused on every prompt."""
 
     name = "empty"
     abilities: Abilities = known("empty", "")
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         raise Misused(PROBLEM)
-        yield  # what makes it a stream
+        yield  # makes this function an async generator
 
 
 def model(name: str, options: Mapping[str, Any]) -> Empty:

@@ -1,4 +1,4 @@
-"""`scripted:FILE.json`: a model that says what a file tells it to, for tests and demos.
+"""`scripted:FILE.json`: a model that replays a script file, for tests and demos.
 
     {"turns": [
       {"when": {"tool": "add"},  "say": "That makes {result}."},
@@ -10,9 +10,9 @@ The first turn whose `when` matches answers; when none does, the model echoes. `
 on the last user message and matches only while no tool has answered since, so that a turn that calls a tool
 does not call it again; `tool` is the tool whose result came last; both need both; `{}` matches always.
 
-`say` is text, or a list of tokens; `reason` is thought before it, `refuse` a refusal in its place; `calls`
-come last, their `arguments` an object, or text that may be wrong on purpose. `finish` is stop, length, calls,
-content_filter, `cut` (ends without saying why) or `raise:CODE` (fails with that error). {user} and {result}
+`say` is text or a list of tokens; `reason` is reasoning before it, `refuse` a refusal in its place; `calls`
+come last, their `arguments` an object, or text that may be invalid on purpose. `finish` is stop, length,
+calls, content_filter, `cut` (no finish reason) or `raise:CODE` (fails with that error). {user} and {result}
 stand for the last user text and the last tool result, also inside arguments. `usage` is {"input", "output"}.
 """
 
@@ -38,7 +38,7 @@ ECHO = "This is a scripted model, and its script has no line for that. You said:
 
 _FINISHES = ("stop", "length", "calls", "content_filter", "cut")
 _TOKEN = re.compile(r"\s*\S+|\s+")
-# Pieces of JSON as short as a model's own tokens.
+# Splits arguments into pieces about as long as a model's tokens.
 _ARGUMENT = re.compile(r".{1,8}", re.DOTALL)
 
 
@@ -69,7 +69,7 @@ class Script(Struct, frozen=True):
 
 
 class Scripted:
-    """Replays a Script. Holds no state: the conversation alone decides which turn answers."""
+    """Replays a ModelScript. Holds no state: the conversation alone decides which turn answers."""
 
     def __init__(self, script: Script) -> None:
         self._turns = [(turn, re.compile(turn.when.user or "")) for turn in script.turns]
@@ -78,7 +78,7 @@ class Scripted:
         user, tool, result = _last(prompt)
         turn = self._turn(user, tool)
         for fragment in _said(turn, {"{user}": user, "{result}": result}):
-            # Also without a pace: a long script must let others run, and be cancelled.
+            # Sleep even for 0 s: a long script must yield to other tasks and stay cancellable.
             await asyncio.sleep(turn.pace_ms / 1000)
             yield fragment
         if turn.usage is not None:
@@ -103,7 +103,7 @@ class Scripted:
 
 
 def model(name: str, options: Mapping[str, Any]) -> Scripted:
-    """`name` is a path to a script, or `demo`. The option `pace_ms` paces every turn that has no pace."""
+    """Load a script: `name` is its path, or `demo`. `pace_ms` applies to turns that set no pace."""
     _known(options, ("pace_ms",), f"The model scripted:{name}")
     path = DEMO if name == "demo" else Path(name)
     try:
@@ -118,7 +118,7 @@ def model(name: str, options: Mapping[str, Any]) -> Scripted:
 
 
 def load(text: bytes | str, where: str) -> Script:
-    """Reads and checks a script; `where` names it in errors."""
+    """Parse and check a script; `source_name` names it in errors."""
     try:
         raw = msgspec.json.decode(text)
         _known(raw, Script.__struct_fields__, where)
@@ -148,7 +148,7 @@ def _check(turn: Turn, place: str) -> None:
 
 
 def _known(given: object, known: Iterable[str], place: str) -> None:
-    """Every word of `given` must be a known one; else the nearest is named."""
+    """Raise ConfigError for a key that is not in `allowed`, with the nearest allowed one as a hint."""
     known = tuple(known)
     for word in given if isinstance(given, Mapping | tuple) else ():
         if word not in known:
@@ -156,7 +156,7 @@ def _known(given: object, known: Iterable[str], place: str) -> None:
 
 
 def _errors() -> dict[str, type[RightseatError]]:
-    """Every error by its code."""
+    """Map every error code to its exception class."""
     found: dict[str, type[RightseatError]] = {}
     open_ = [RightseatError]
     while open_:
@@ -167,7 +167,7 @@ def _errors() -> dict[str, type[RightseatError]]:
 
 
 def _last(prompt: Prompt) -> tuple[str, str | None, str]:
-    """The last user text; then the tool that answered after it and its result, if one did."""
+    """Return the last user text, and the name and result of the tool that answered after it, if any."""
     messages = [message for message in prompt.messages if message.role in ("user", "assistant", "tool")]
     user = next((message.text for message in reversed(messages) if message.role == "user"), "")
     if not messages or messages[-1].role != "tool":
@@ -194,7 +194,7 @@ def _said(turn: Turn, words: Mapping[str, str]) -> Iterator[Fragment]:
 def _arguments(call: ScriptedCall, words: Mapping[str, str]) -> str:
     if isinstance(call.arguments, str):
         return _filled(call.arguments, words)
-    # A quote in what the user said must not end a string of the JSON.
+    # Escape the values: a quote in user text must not end a JSON string.
     escaped = {mark: msgspec.json.encode(text).decode()[1:-1] for mark, text in words.items()}
     return _filled(msgspec.json.encode(call.arguments).decode(), escaped)
 

@@ -1,4 +1,4 @@
-"""plugin.json's `auth`, in every shape it was ever written in."""
+"""Read `auth` of plugin.json, in all its historical forms."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Auths:
         yield Auth(kind=kind, args=args, options={} if kind != "oidc" else self.options(given))
 
     def later(self, key: str, given: Any, path: Path) -> Iterator[Auth]:
-        """`{"header": [{"name": …, "value": …}], "oidc": {…}}`, as later versions write it."""
+        """Read the later form: `{"header": [{"name": …, "value": …}], "oidc": {…}}`."""
         kind = KINDS.get(key)
         if kind is None:
             self.note(path, f"There is no kind {key[:40]!r}.", f"Write one of {KNOWN}.")
@@ -138,7 +138,7 @@ class Auths:
 
 
 def leads_out(value: str, folder: files.Path) -> bool:
-    """A plugin may come from anyone, and what it names is sent away: of all files it may name its own."""
+    """Whether a `file:` value lies outside the plugin's folder: untrusted plugins may send only own files."""
     if not value.startswith("file:"):
         return False
     name = value.removeprefix("file:").strip()

@@ -1,6 +1,6 @@
-"""YAML as plain values, event by event and without recursion: a stranger wrote it.
+"""Compose untrusted YAML into plain values, event by event and without recursion.
 
-No tag builds an object, an alias counts as all that it stands for, and every key knows its line.
+No tag builds an object, an alias counts as all nodes it refers to, and every key has its line number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import yaml
 from rightseat.plugins.place import Path, Step
 from rightseat.plugins.scalars import meant
 
-# Built without libyaml, the same events come from Python, slower.
+# Without libyaml, the pure Python loader gives the same events, slower.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STANDARD = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(f"{_STANDARD}{name}" for name in ("int", "float", "bool", "null"))
@@ -27,7 +27,7 @@ FLATTER = "Write it flatter, and without aliases."
 
 
 class Broken(Exception):
-    """It cannot be read. `line` is from 1, or 0; `escape` is where a backslash stopped the scanner."""
+    """The text is not readable YAML. `line` is from 1 (0: unknown); `escape` is the index of a bad escape."""
 
     def __init__(self, what: str, line: int = 0, fix: str = SYNTAX, *, escape: int | None = None) -> None:
         super().__init__(what)
@@ -37,7 +37,7 @@ class Broken(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """A mapping or a list that is still open."""
+    """A mapping or list whose end has not been read."""
 
     value: dict[str, Any] | list[Any]
     lines: dict[str, int] | list[int]
@@ -45,11 +45,11 @@ class Frame:
     before: int
     begun: int
     flow: bool = False
-    """A mapping in braces."""
+    """A flow mapping, in braces."""
     height: int = 1
     key: str | None = None
     line: int = 0
-    """Of the key whose value comes next."""
+    """Line of the key whose value comes next."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Anchored:
 class Composed:
     value: Any = None
     marks: dict[int, dict[str, int] | list[int]] = field(default_factory=dict)
-    """By the id of a container, which stays alive with `value`: the lines of its keys or items."""
+    """Lines of keys or items by the id() of their container, which `value` keeps alive."""
     remarks: list[Remark] = field(default_factory=list)
 
 
@@ -111,7 +111,7 @@ class Composer:
         self.put(value, line, 1)
 
     def torn(self, top: Frame) -> None:
-        """`{description: One sentence, in English}` is two keys, and the second has no value."""
+        """Warn about `{description: One sentence, in English}`: two keys, the second without a value."""
         what = "It has no value, so it may be the rest of a text that a comma has cut in two."
         self.remark(what, "Put the whole text in quotes.", top.line)
 
@@ -174,7 +174,7 @@ class Composer:
                 top.lines[key] = top.line
 
     def merge(self, into: dict[str, Any], value: Any, size: int, line: int) -> None:
-        """`<<: *other`: the keys of another mapping, where there are none of this one's own."""
+        """Apply `<<: *other`: add the other mapping's keys that are missing here."""
         self.count(size, line)
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
@@ -218,7 +218,7 @@ def line_of(event: Any) -> int:
 
 
 def compose(text: str) -> Composed:
-    """Broken when it cannot be read. Of several documents in one file, the first."""
+    """Compose the first document of the text; raise InvalidYaml if it cannot be read."""
     composer = Composer()
     documents = 0
     try:
@@ -239,7 +239,7 @@ def broken(error: yaml.YAMLError) -> Broken:
     mark = getattr(error, "problem_mark", None)
     said = str(getattr(error, "problem", None) or "")
     if mark is None:
-        # A character that YAML does not allow; its position is all that is told.
+        # A character that YAML does not allow.
         return Broken("It is no YAML: it holds a character that no text has, such as a control character.")
     escape = mark.index if "escape character" in said else None
     return Broken(f"It is no YAML: {said}.", mark.line + 1, escape=escape)

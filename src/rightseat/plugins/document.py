@@ -1,4 +1,4 @@
-"""One file of a plugin: read within limits, as plain values that know their lines. Nothing in it is run."""
+"""Read one YAML or JSON file of a plugin within limits, as plain values with line numbers. Runs nothing."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Unreadable(Exception):
 
 
 class Lines:
-    """On which line a key stands. For JSON they are looked for only when somebody asks."""
+    """Line numbers of keys. For JSON they are computed on first use."""
 
     def __init__(self, text: str, composed: Composed | None = None) -> None:
         self.text = text
         self.composed = composed
 
     def of(self, path: Sequence[Step]) -> int:
-        """From 1; of the nearest key above where there is no such key; 0 is not known."""
+        """Return the line of the path from 1, or of its nearest existing parent; 0 if unknown."""
         if self.composed is None:
             try:
                 self.composed = compose(self.text)
@@ -52,7 +52,7 @@ class Lines:
 @dataclass(frozen=True, slots=True)
 class Document:
     name: str
-    """Within the plugin's folder, with slashes."""
+    """Path within the plugin's folder, with slashes."""
     value: Any
     lines: Lines
     problems: tuple[Problem, ...] = ()
@@ -62,7 +62,7 @@ class Document:
 
 
 def read(folder: Path, name: str) -> Document:
-    """The file of that name inside the folder; Unreadable says what is wrong with it."""
+    """Read the file inside the folder; raise UnreadableFile with the problem otherwise."""
     text = text_of(folder, name)
     if name.lower().endswith(".json"):
         return json_document(name, text)
@@ -70,7 +70,7 @@ def read(folder: Path, name: str) -> Document:
 
 
 def found(folder: Path, stem: str) -> str | None:
-    """`openapi.yaml`, `openapi.yml` or `openapi.json`, whichever there is."""
+    """Return the existing one of `STEM.yaml`, `STEM.yml` and `STEM.json`; None if there is none."""
     return next((stem + suffix for suffix in _SUFFIXES if (folder / (stem + suffix)).is_file()), None)
 
 
@@ -113,7 +113,7 @@ def data_of(folder: Path, name: str) -> bytes:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The real file, which no link and no `..` leads out of the folder."""
+    """Return the resolved path; raise UnreadableFile if a link or `..` leads out of the folder."""
     try:
         path, root = (folder / name).resolve(), folder.resolve()
     except (OSError, RuntimeError, ValueError):
@@ -157,7 +157,7 @@ def remarks(name: str, composed: Composed) -> Iterable[Problem]:
 
 
 def json_document(name: str, text: str) -> Document:
-    """Where it is no JSON but YAML (a comma too many, a comment), it is read as that."""
+    """Parse JSON; text that is only valid YAML (a trailing comma, a comment) is parsed as YAML."""
     doubles: list[bool] = []
 
     def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def json_document(name: str, text: str) -> Document:
 
 
 def sound(name: str, text: str, value: Any) -> None:
-    """Refused: what is too deep or too much to walk through, and half characters, which nothing can write."""
+    """Raise UnreadableFile for values that are too deep, too many, or hold lone surrogates."""
     level, row, count = 0, children([value]), 1
     while row:
         level += 1

@@ -1,4 +1,4 @@
-"""The keys of plugin.json: what may stand there and what it means, for the reader and for the reference."""
+"""Keys of plugin.json with their descriptions, for the reader and for docs/reference."""
 
 from __future__ import annotations
 

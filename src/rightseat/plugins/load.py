@@ -1,5 +1,5 @@
-"""Folders as plugins. Whatever is in one, reading it never raises and never runs it: what is wrong with it
-stands in the plugin."""
+"""Read plugin folders into Plugin values. Reading never raises and never runs plugin code: problems are part
+of the Plugin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ODD = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u202a-\u202e\u2066-\u2069]|^[-.\s]|
 
 
 def read(folder: Path, *, strict: bool = False) -> Plugin:
-    """The plugin in the folder, and what is wrong with it; with `strict` what is merely bad style too."""
+    """Return the plugin of the folder with its problems; with `strict`, style problems too."""
     made = _read(folder, strict)
     if strict:
         return made
@@ -36,7 +36,7 @@ def read(folder: Path, *, strict: bool = False) -> Plugin:
 
 
 def read_all(directories: Iterable[Path], *, strict: bool = False) -> list[Plugin]:
-    """Every plugin in the directories, by name. A directory that is itself a plugin counts as one."""
+    """Return every plugin in the directories, sorted by name; a directory may itself be a plugin."""
     plugins: dict[str, Plugin] = {}
     made: list[Plugin] = []
     for directory in directories:
@@ -58,7 +58,7 @@ def candidates(directory: Path) -> list[Path]:
 
 
 def is_plugin(folder: Path) -> bool:
-    """Whether somebody meant it as one."""
+    """Whether the folder has plugin.json, an API document or flows/."""
     try:
         if not folder.is_dir():
             return False
@@ -68,7 +68,7 @@ def is_plugin(folder: Path) -> bool:
 
 
 def outside(folder: Path, directory: Path) -> Plugin | None:
-    """A link that leads out of the directory is somebody else's folder."""
+    """Return a broken plugin if the folder is a link out of the directory; None otherwise."""
     if folder == directory or folder.resolve().is_relative_to(directory.resolve()):
         return None
     fix = "Copy the folder, or name the other one by --plugins too."
@@ -107,7 +107,7 @@ def _read(folder: Path, strict: bool) -> Plugin:
     given = own.problems if own else [absent()]
     problems = [*given, *described.problems, *faults, *odd, *wrong, *found_style]
     if own is not None and own.broken:
-        # Without it nobody knows as whom to call: the plugin waits until the file is mended.
+        # Credentials are unknown without the manifest, so nothing of the plugin is usable.
         return bare(folder, *problems)
     if not described.operations and not tools and not flows:
         fix = "Add openapi.yaml, a tool in lib/ or a flow in flows/."
@@ -139,7 +139,7 @@ def lower_case(name: str) -> Problem:
 
 
 def linked(folder: Path, name: str) -> tuple[tuple[()], tuple[Problem, ...]] | None:
-    """Nothing, and why, where the folder of that name is a link to somewhere else."""
+    """Return an empty result with a problem if the folder of that name is a link to outside; else None."""
     if (folder / name).resolve().is_relative_to(folder.resolve()):
         return None
     fix = "Copy it into the plugin's folder."
@@ -160,7 +160,7 @@ def flow_files(folder: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
 
 
 def files(folder: Path, described: Api, flows: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Those that are there, and those that were looked for: a file that appears is a change too."""
+    """Return the plugin's files to watch, including missing ones: a new file is a change too."""
     lib: list[Path] = []
     if (folder / LIB).is_dir() and linked(folder, LIB) is None:
         lib = sorted(islice((folder / LIB).rglob("*.py"), MAX_SCRIPTS))

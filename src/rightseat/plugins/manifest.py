@@ -1,4 +1,4 @@
-"""plugin.json: what a plugin is called, what it says of itself, and how it says who calls."""
+"""Read plugin.json: name, description, question and auth of a plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALIAS = re.compile(r"[\w. -]+")
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """As it was read; what is missing is empty."""
+    """Content of plugin.json; missing values are empty."""
 
     name: str = ""
     description: str = ""
@@ -37,7 +37,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     auth: tuple[Auth, ...] = ()
     problems: tuple[Problem, ...] = ()
     broken: bool = False
-    """Nothing of it could be read."""
+    """The file could not be read."""
 
 
 def manifest(folder: Path) -> Manifest:

@@ -1,4 +1,4 @@
-"""YAML that is none, and yet stands in the guide and in many plugins: read as it was meant."""
+"""Repair invalid YAML that is common in plugins, such as single backslashes in double quotes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 from rightseat.plugins.compose import Broken, Composed, compose
 
 MAX_READ = 16 << 20
-"""Letters read anew: each mended escape means reading from the start."""
+"""Characters parsed in total: each repair parses the text from the start."""
 _LONE = r"\\(?![0abtnvfreN_LPxuU\"/\\ \t\n\r])"
 _ESCAPE = re.compile(_LONE + r'|\\.|"', re.DOTALL)
 _PATTERN = re.compile(r'(?<=\bpattern:) +"(?:[^"\\\n]|\\.)*"')
 _CONTROL = re.compile("[\x7f-\x84\x86-\x9f]")
-# Of a line with nothing but blanks, some of them tabs: libyaml takes them for a wrong indent.
+# A blank line with tabs: libyaml reports a wrong indent.
 _BLANK = re.compile(r"^[ \t]*\t[ \t]*$", re.MULTILINE)
 
 
 def cleaned(text: str) -> tuple[str, int]:
-    """Without the control characters that wrong encodings leave behind, and the line of the first."""
+    """Replace control characters (traces of a wrong encoding); return the text and the line of the first."""
     first = _CONTROL.search(text)
     if first is None:
         return text, 0
@@ -25,7 +25,7 @@ def cleaned(text: str) -> tuple[str, int]:
 
 
 def mending(text: str) -> tuple[Composed, list[int]]:
-    """`"[\\d]"` in double quotes is no YAML: its backslashes are doubled. Also the lines where that was."""
+    """Compose YAML, doubling backslashes as in `"[\\d]"`; return the value and the repaired lines."""
     read, lines = 0, set[int]()
     while True:
         read += len(text)
@@ -40,12 +40,12 @@ def mending(text: str) -> tuple[Composed, list[int]]:
             text = doubled(text, error.escape)
             lines.add(error.line)
             if len(lines) == 1:
-                # Who writes one pattern so writes all of them so.
+                # One pattern like this means that all of them are.
                 text = all_patterns(text, lines)
 
 
 def doubled(text: str, start: int) -> str:
-    """With the backslash at `start`, and each like it up to the end of its quotes, written twice."""
+    """Double the lone backslashes from `start` to the closing quote."""
     parts, at = [text[:start]], start
     for match in _ESCAPE.finditer(text, start):
         parts += (text[at : match.start()], "\\\\" if match[0] == "\\" else match[0])

@@ -1,4 +1,4 @@
-"""What a model calls a plugin's tool: stable over restarts, and within what every upstream takes."""
+"""Tool names for models: stable over restarts and valid for every model API."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 def named(plugin: str, tool: str, taken: Container[str] = ()) -> str:
-    """`{plugin}_{tool}` in letters, digits, _ and -, at most 64 of them, and none that is `taken`.
+    """Return `{plugin}_{tool}` in ASCII letters, digits, _ and -, at most 64 long and not in `taken`.
 
-    What cannot be written so (Chinese, a very long name) has a hash of the original in its place, so that two
-    plugins never share a name and the same one has the same name tomorrow.
+    Other characters and overlong names are replaced by a hash of the original, so that names stay unique and
+    stable.
     """
     first, second = ascii_word(plugin, "p"), ascii_word(tool, "t")
     name = f"{first}_{second}"
@@ -27,7 +27,7 @@ def named(plugin: str, tool: str, taken: Container[str] = ()) -> str:
 
 
 def ascii_word(text: str, otherwise: str) -> str:
-    """The text as one word. Where letters were lost, a hash says which they were."""
+    """Return the text as one ASCII word, with a hash appended where characters were lost."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     word = OTHER.sub("_", plain).strip("_")
     if text.isascii() and word:

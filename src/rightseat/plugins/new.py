@@ -1,4 +1,4 @@
-"""A plugin to begin with: a commented skeleton that passes the strict check."""
+"""Write a new plugin: a commented skeleton that passes the strict check."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rightseat.errors import CallerError
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 LONGEST_TITLE = 14
-SUFFIX = ".txt"  # so that nothing takes them for a part of this package
+SUFFIX = ".txt"  # keeps the templates from being taken for modules of this package
 
 
 def write(name: str, where: Path) -> Path:
-    """The folder, with everything in it. An existing one is never touched."""
+    """Write the skeleton and return its folder; raise CallerError if it exists."""
     if not NAME.fullmatch(name):
         raise CallerError(
             f"A plugin cannot be called {name[:41]!r}. "

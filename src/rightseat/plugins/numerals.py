@@ -1,6 +1,6 @@
-"""A pattern on a number: how its digits must look. The guide allows one, JSON Schema does not.
+"""Regex patterns on numbers, which the plugin guide allows and JSON Schema does not.
 
-`x-pattern` stands in a schema where no keyword says the same; `problem` looks whether arguments keep to it.
+A schema holds such a pattern as `x-pattern`; `check_number_patterns` checks arguments against it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _QUANTIFIED_GROUP = re.compile(r"\)[*+{]")
 
 
 def plain(pattern: str) -> str:
-    """Without the anchors around it: it binds the whole number anyway."""
+    """Return the pattern without ^ and $: it applies to the whole number anyway."""
     bare = pattern.removeprefix("^")
     return bare[:-1] if bare.endswith("$") and not bare.endswith(r"\$") else bare
 
 
 def simple(bare: str) -> bool:
-    """Whether it is made of digits, points, signs and choices only: then no number takes long to compare."""
+    """Whether the pattern has only digits, points, signs and alternatives, so that matching is fast."""
     at = 0
     while at < len(bare):
         found = _ATOMS.match(bare, at)
@@ -44,12 +44,12 @@ def compiles(bare: str) -> bool:
 
 
 def problem(schema: dict[str, Any], value: Any) -> str | None:
-    """What is wrong with the value by the `x-pattern`s of its schema, in words for a model; None: nothing."""
+    """Return a message for the model if the value violates an `x-pattern` of the schema; else None."""
     return _problem(schema, value, schema.get("$defs") or {}, "", 0)
 
 
 def spellings(value: float) -> Iterator[str]:
-    """The ways to write the same number: 1.5 may have been 1.50."""
+    """Yield the spellings of a number: 1.5 may have been 1.50."""
     yield str(value)
     yield f"{value:.15g}"
     for places in range(PLACES):

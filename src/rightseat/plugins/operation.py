@@ -1,6 +1,6 @@
-"""One operation of an API document, resolved and normalised: all that is needed to show and to call it.
+"""One operation of an API document, resolved and normalized.
 
-Made by openapi/, called by http/. Schemas here are JSON Schema 2020-12 with local `$defs` only.
+openapi/ makes operations and http/ calls them. Schemas are JSON Schema 2020-12 with local `$defs` only.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from msgspec import Struct
 Place = Literal["path", "query", "header", "cookie"]
 Style = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
 BINARY = "binary"
-"""The `format` of a text whose value is the name of a file that the user attached."""
+"""The `format` of a string that names a file attached by the user."""
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """`argument` is its key among the tool's arguments: its name, unless two would share one."""
+    """A parameter. `argument` is its key in the tool's arguments: its name, unless two share it."""
 
     name: str
     argument: str
@@ -28,11 +28,11 @@ class Parameter(Struct, frozen=True, kw_only=True):
     reserved: bool = False
     """Reserved characters are sent as they are (`allowReserved`)."""
     media: str = ""
-    """Where the document gives `content` instead of `schema`: the value is written in this form."""
+    """Media type of the value where the document gives `content` instead of `schema`."""
 
 
 class Encoding(Struct, frozen=True, kw_only=True):
-    """How one field of a form is written."""
+    """Encoding of one form field."""
 
     media: str = ""
     style: Style = "form"
@@ -41,8 +41,7 @@ class Encoding(Struct, frozen=True, kw_only=True):
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """`fields`: each property of the body is an argument of its own (name → argument). Else the body is the
-    one argument `argument`."""
+    """A request body. `fields` maps each property to an argument; if empty, the whole body is `argument`."""
 
     media: str
     schema: dict[str, Any]
@@ -53,7 +52,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """`status` as the document says: "200", "2XX", "default"."""
+    """A response. `status` is as in the document: "200", "2XX", "default"."""
 
     status: str
     description: str = ""
@@ -62,7 +61,7 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """`url` has its variables filled in, and is absolute."""
+    """A server. `url` is absolute, with its variables filled in."""
 
     url: str
     description: str = ""
@@ -70,13 +69,13 @@ class Server(Struct, frozen=True, kw_only=True):
 
 class Operation(Struct, frozen=True, kw_only=True):
     id: str
-    """As flows name it: "GET /hosts/{id}"."""
+    """Name in flows: "GET /hosts/{id}"."""
     name: str
-    """As a model names it: unique in its plugin, letters, digits and _."""
+    """Name for models: unique in its plugin, letters, digits and _."""
     method: str
     path: str
     description: str
-    """Of the operation, its body and its answer, for the model."""
+    """Description of operation, body and response, for the model."""
     arguments: dict[str, Any]
     """One JSON Schema object over all parameters and the body."""
     parameters: tuple[Parameter, ...] = ()
@@ -85,5 +84,5 @@ class Operation(Struct, frozen=True, kw_only=True):
     servers: tuple[Server, ...] = ()
     dangerous: bool = False
     secured: tuple[str, ...] = ()
-    """Names of arguments that carry a credential by the plugin's auth: not shown to a model."""
+    """Arguments that the plugin's auth fills with a credential: hidden from the model."""
     line: int = 0

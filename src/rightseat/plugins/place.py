@@ -1,4 +1,4 @@
-"""Where something stands in a document, as steps and as a person reads it."""
+"""Key paths within a document, as tuples and as text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ LONGEST = 200
 
 
 def written(path: Sequence[Step]) -> str:
-    """`paths./hosts.get.parameters[0]`"""
+    """Format a key path, such as `paths./hosts.get.parameters[0]`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(parts).removeprefix(".")[:LONGEST]

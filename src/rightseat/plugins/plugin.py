@@ -1,4 +1,4 @@
-"""A plugin as it was read from its folder: values only, nothing is open or running."""
+"""Values that a plugin folder is read into: Plugin, auth, scripts, operations, problems; and tool names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ AuthKind = Literal["header", "param", "cookie", "oidc"]
 
 
 class Auth(Struct, frozen=True, kw_only=True):
-    """One way to say who calls. `args` are names and values as the file has them: a reference (`env:NAME`,
-    `file:PATH`) is resolved where calls are made, never by a check."""
+    """One authentication method. `args` hold names and values as in the file: a reference (`env:NAME`,
+    `file:PATH`) is resolved when a call is made, never by a check."""
 
     kind: AuthKind
     args: dict[str, Secret] = {}
     options: dict[str, Any] = {}
-    """For oidc: token_url, client_id, client_secret, scope, audience, grant, header, expires_minutes …"""
+    """Only oidc: token_url, client_id, client_secret, scope, audience, grant, header, expires_minutes …"""
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """A tool of lib/, found without running it: its file, its name there, and what it says of itself."""
+    """A tool of lib/, found without running it."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class Script(Struct, frozen=True, kw_only=True):
     kind: Literal["class", "function"]
     arguments: dict[str, Any]
     exact: bool = True
-    """Whether `arguments` are all there is to say; else the process that runs it is asked."""
+    """Whether `arguments` is complete; otherwise the child process is asked for the schema."""
     dangerous: bool = False
     line: int = 0
 
@@ -49,15 +49,15 @@ class Plugin(Struct, frozen=True, kw_only=True):
     alias: str = ""
     """The `id` of plugin.json where it differs."""
     question: str = ""
-    """Asked where the user asks nothing; a suggestion elsewhere."""
+    """Replaces an empty question of the user; elsewhere a suggestion."""
     automatic_flow: bool = False
     auth: tuple[Auth, ...] = ()
     operations: tuple[Operation, ...] = ()
     scripts: tuple[Script, ...] = ()
     flows: tuple[Path, ...] = ()
-    """Their files."""
+    """Files of the flows."""
     workflows: tuple[Flow, ...] = ()
-    """Those of them that can run, and one for each operation where `automatic_flow` is set."""
+    """Flows that can run, and one per operation where `automatic_flow` is set."""
     files: tuple[Path, ...] = ()
-    """Every file that was read: a change of one is a change of the plugin."""
+    """All files to watch for changes."""
     problems: tuple[Problem, ...] = ()

@@ -1,4 +1,4 @@
-"""What is wrong with a plugin: where it stands, what it is, and what to do about it."""
+"""Problem of a plugin: location, message and fix."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Gravity = Literal["error", "warning", "style"]
 
 
 class Problem(Struct, frozen=True):
-    """An error costs what it is in: the plugin, an operation, a tool, a flow. A warning was mended or passed
-    over. Style is for authors (`--strict`)."""
+    """A problem of a plugin's files. An error disables the plugin, operation, tool or flow that it is in; a
+    warning was repaired or ignored; style is for authors (`--strict`)."""
 
     file: str
-    """Within the plugin's folder, such as `openapi.yaml`."""
+    """Path within the plugin's folder, such as `openapi.yaml`."""
     key: str
-    """Where in the file, such as `paths./hosts.get.parameters[0]`."""
+    """Key path in the file, such as `paths./hosts.get.parameters[0]`."""
     what: str
     fix: str
     line: int = 0
-    """From 1; 0 is not known."""
+    """Line from 1; 0 if unknown."""
     gravity: Gravity = "error"
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""What a plain word of YAML means: by the rules of YAML 1.2, as OpenAPI asks for them.
+"""Parse plain YAML scalars by the rules of YAML 1.2, as OpenAPI requires.
 
-Under the older rules `NO` is false, `2024-10-09` a date and `1:20` eighty: here each is the text it was.
+In YAML 1.1 `NO` is false, `2024-10-09` a date and `1:20` eighty; here each stays text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _CODED = re.compile(r"0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _FIRST = frozenset("+-.0123456789")
-_DIGITS = 18  # what surely fits 64 bits, sign or not
+_DIGITS = 18  # always fits 64 bits
 LONGEST = 40
 
 
@@ -34,11 +34,11 @@ def meant(text: str) -> str | int | float | bool | None:
 
 
 def integer(text: str) -> int | float | str:
-    """Beyond 64 bits it is a float: no JSON that leaves here could hold it."""
+    """Parse an integer; beyond 64 bits it becomes a float, because the JSON encoder cannot hold it."""
     return int(text) if len(text) <= _DIGITS else number(text)
 
 
 def number(text: str) -> float | str:
-    """What is too large for a number stays the text it was."""
+    """Parse a float; text that overflows stays text."""
     found = float(text)
     return found if math.isfinite(found) else text

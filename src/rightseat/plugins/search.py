@@ -1,7 +1,6 @@
-"""Which tools fit a question, by its words: BM25 over names and descriptions, Chinese by pairs of characters.
+"""Search tools by words (BM25 over names and descriptions, Chinese as bigrams) and by embeddings.
 
-The work of a search does not grow with the number of tools: of each word only the tools that it says most
-about are looked at.
+The cost of a word search does not grow with the number of tools: only the best postings of each word count.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-# BM25's usual constants: how soon a repeated word says no more, and how much long texts are held back.
+# BM25's usual constants: k1 (saturation of repeated words) and b (penalty of long texts).
 SATURATION = 1.2
 LENGTH = 0.75
-# Of each word, so many of the tools it says most about.
+# Best postings used of each word.
 DEEPEST = 24
-# Of a long question, so many of its rarest words.
+# Rarest words used of a long question.
 MOST_WORDS = 24
 LONGEST_QUERY = 4000
 
@@ -37,7 +36,7 @@ _EMPTY = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """What to search by: English words without their endings, names in their parts, Chinese in pairs."""
+    """Return search terms: stemmed English words, parts of identifiers, Chinese bigrams."""
     found: list[str] = []
     for run in _RUN.findall(text):
         found += _words(run)
@@ -53,7 +52,7 @@ def _words(run: str) -> tuple[str, ...]:
 
 
 def _stem(word: str) -> str:
-    """Two forms of a word should meet; that some others meet too does little harm."""
+    """Return a crude stem; empty for a stop word."""
     word = word.lower()
     if word in _EMPTY:
         return ""
@@ -69,7 +68,7 @@ class Field(Struct, frozen=True):
 
 
 class Index:
-    """Finds texts by their number. Each is made of fields that count more or less."""
+    """BM25 index over texts of weighted fields; results are text numbers."""
 
     def __init__(self, texts: Sequence[Sequence[Field]]) -> None:
         self.size = len(texts)
@@ -85,7 +84,7 @@ class Index:
         self.postings = {word: _posting(entries, self.size) for word, entries in found.items()}
 
     def search(self, query: str, among: Set[int] | None = None) -> list[int]:
-        """The numbers of the texts that fit, best first; `among` are the only ones that count."""
+        """Return the numbers of matching texts, best first; only those in `among` if given."""
         scores: dict[int, float] = {}
         known = scores.get
         asked = {word: self.postings[word] for word in words(query[:LONGEST_QUERY]) if word in self.postings}
@@ -100,12 +99,12 @@ class Index:
             for number, weight in zip(numbers, weights, strict=True):
                 if number in among:
                     scores[number] = known(number, 0.0) + weight
-        # Weights are negative, so that the best comes first; equals stay in the order they were found in.
+        # Weights are negative, so that the best sorts first; ties keep their order.
         return sorted(scores, key=scores.__getitem__)
 
 
 def _counted(fields: Iterable[Field], known: dict[Field, dict[str, float]]) -> dict[str, float]:
-    """How much of each word there is. A field that many share, such as a plugin's, is read once."""
+    """Return the weighted count of each word. `known` caches fields that several texts share."""
     total: dict[str, float] = {}
     for field in fields:
         if field not in known:

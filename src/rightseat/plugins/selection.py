@@ -1,7 +1,7 @@
-"""Which of the plugins' tools an assistant is shown in a turn: chosen once, in a stable order, only added to.
+"""Select the plugin tools shown to the model in a turn: in a stable order, and tools are only added.
 
-What a turn is shown follows from its messages alone, so that a turn that goes on, here or after a restart,
-finds the tools it had.
+The selection depends on the turn's messages alone, so that a resumed turn has the same tools, also after a
+restart.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ QUERY = {
 
 
 class Selection:
-    """One assistant's view of the shelf: `shown` tools at most, and no more than fit its model's context."""
+    """The ToolSource of one assistant: at most `max_tools` tools, within a third of the context."""
 
     def __init__(self, shelf: Shelf, *, shown: int = 16, context: int | None = None) -> None:
         self.shelf = shelf
         self.shown = shown
         self.room = None if context is None else context // 3
         self.whole = len(shelf.entries) <= shown and self.fits(shelf.entries)
-        # Made at the first turn else, and whoever asks first would wait for it.
+        # Build the cached indexes now rather than in the first turn.
         if not self.whole:
             _ = shelf.index, shelf.spread
 
@@ -72,14 +72,14 @@ class Selection:
         return replace(turn, messages=tuple(messages))
 
     def question(self, turn: Turn) -> str:
-        """What is asked where nothing is: a single plugin is pinned, or only one has a question."""
+        """Return the question for an empty message: of the one pinned plugin, or the only one there is."""
         pinned = self.pinned(turn)
         if len(pinned) == 1:
             return self.shelf.loaded[pinned[0]].plugin.question.strip()
         return self.questions[0] if not pinned and len(self.questions) == 1 else ""
 
     def pinned(self, turn: Turn) -> tuple[str, ...]:
-        """The plugins that this request is limited to; none is all."""
+        """Return the ids of the plugins that this request is limited to; empty means all."""
         named = turn.plugins or names_of(turn.forwarded.properties.get("plugins"))
         return tuple(dict.fromkeys(self.shelf.resolve(name) for name in named if name != AUTO))
 
@@ -104,7 +104,7 @@ class Selection:
     def chosen(
         self, messages: Sequence[Message], asked: Iterable[int], allowed: set[int] | None
     ) -> set[Entry]:
-        """Those called before, and the best for what was asked, within the room there is."""
+        """Return the tools called before and the best ranked ones, within the token budget."""
         called = {call.name for message in messages for call in message.calls} & self.shelf.by_name.keys()
         before = {self.shelf.by_name[name] for name in called}
         chosen = {entry for entry in before if allowed is None or entry.number in allowed}
@@ -122,7 +122,7 @@ class Selection:
         return chosen
 
     async def asked_for(self, messages: Sequence[Message], allowed: set[int] | None) -> list[int]:
-        """By what was asked last, then by what was asked before it."""
+        """Rank tools by the last user message, then by the one before."""
         asked = [message.text for message in messages if message.role == "user" and message.text.strip()]
         numbers: list[int] = []
         for question in asked[-1:-3:-1]:
@@ -132,7 +132,7 @@ class Selection:
 
 
 async def ranked(shelf: Shelf, question: str, allowed: set[int] | None) -> list[int]:
-    """By words, and by meaning where there are vectors."""
+    """Rank tools by words, fused with embeddings where there are any."""
     by_words = shelf.index.search(question, allowed)
     if shelf.vectors is None:
         return by_words
@@ -140,7 +140,7 @@ async def ranked(shelf: Shelf, question: str, allowed: set[int] | None) -> list[
 
 
 def add(tools: dict[str, Tool], entries: Iterable[Entry]) -> list[Entry]:
-    """Those that were not there yet."""
+    """Add tools whose names are free; return the entries added."""
     fresh = [entry for entry in entries if entry.tool.name not in tools]
     tools |= {entry.tool.name: entry.tool for entry in fresh}
     return fresh
@@ -151,7 +151,7 @@ async def found(shelf: Shelf, query: str, among: set[int] | None) -> list[Entry]
 
 
 def finder(shelf: Shelf, tools: dict[str, Tool], among: set[int] | None) -> Tool:
-    """The tool that adds tools to a turn: to `tools`, which it goes on with."""
+    """Return the find_tools tool, which adds what it finds to `tools` of the running turn."""
 
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         entries = await found(shelf, args["query"], among)
@@ -167,7 +167,7 @@ def finder(shelf: Shelf, tools: dict[str, Tool], among: set[int] | None) -> Tool
 
 
 def searched(messages: Iterable[Message]) -> Iterator[str]:
-    """What was searched for before, in this order: what was found stays."""
+    """Yield the queries of earlier find_tools calls, in order."""
     for message in messages:
         for call in message.calls:
             if call.name != FIND:
@@ -179,7 +179,7 @@ def searched(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def names_of(given: Any) -> tuple[str, ...]:
-    """Names of plugins as applications write them: a list, a text with commas, or the original's objects."""
+    """Parse plugin names: a list, comma-separated text, or the original's objects."""
     if isinstance(given, str):
         return tuple(name.strip() for name in given.split(",") if name.strip())
     found = []
@@ -193,7 +193,7 @@ def names_of(given: Any) -> tuple[str, ...]:
 
 
 def _blank(messages: Sequence[Message], place: int) -> bool:
-    """Whether a person sent this without a word. Pictures after a tool's result are the tool's."""
+    """Whether a user message has no text. Images after a tool result belong to the tool."""
     message = messages[place]
     after_tool = place > 0 and messages[place - 1].role == "tool"
     return message.role == "user" and not after_tool and not message.text.strip()

@@ -1,4 +1,4 @@
-"""All plugins that are loaded, and their tools: found by name, by plugin, and by what they are about."""
+"""Catalog of all loaded plugins and their tools, by name, by plugin and by search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rightseat.types.tokens import estimate
 from rightseat.types.tools import Tool
 
 log = logging.getLogger(__name__)
-# How much a word counts in the name of a tool or its plugin, and in what the plugin says of itself.
+# Search weights of names, tool descriptions and plugin descriptions.
 NAME, SAID, AROUND = 3.0, 1.0, 0.5
 FIND = "find_tools"
 Stamp = tuple[tuple[str, int, int], ...]
@@ -35,13 +35,13 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A plugin with its tools. `seal` changes when the plugin or the rules for it do."""
+    """A plugin with its tools. `fingerprint` changes when the plugin or its settings do."""
 
     plugin: Plugin
     tools: tuple[Tool, ...]
     seal: str = ""
     stamp: Stamp = ()
-    """Of its files when it was read: path, time and size."""
+    """Path, mtime and size of its files when it was read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Entry:
 
     @cached_property
     def tokens(self) -> int:
-        """What showing it costs, about."""
+        """Estimated tokens of the tool's description and schema."""
         return estimate(self.tool.description + str(self.tool.parameters))
 
     @property
@@ -71,7 +71,7 @@ class Entry:
 
 
 class Shelf:
-    """Immutable: when a file changes, another is built, and running turns keep theirs."""
+    """Immutable: a file change builds a new catalog, and running turns keep theirs."""
 
     def __init__(
         self,
@@ -116,19 +116,19 @@ class Shelf:
 
     @cached_property
     def spread(self) -> tuple[Entry, ...]:
-        """All entries, the first of each plugin before the second of any."""
+        """All entries round-robin: the first of each plugin before the second of any."""
         rows = zip_longest(*self.by_plugin.values())
         return tuple(entry for row in rows for entry in row if entry is not None)
 
     def only(self, plugins: Sequence[str]) -> Shelf:
-        """The same with these plugins alone."""
+        """Return a catalog of these plugins alone."""
         embed = self.vectors.embed if self.vectors else None
         part = Shelf((self.loaded[self.resolve(name)] for name in plugins), embed)
         self.parts.append(part)
         return part
 
     def resolve(self, name: str) -> str:
-        """A plugin's id, by it or by its alias."""
+        """Return a plugin's id by id or alias; raise CallerError if there is none."""
         if name in self.loaded:
             return name
         if name in self.aliases:
@@ -141,7 +141,7 @@ class Shelf:
 
     @property
     def names(self) -> set[str]:
-        """What calls may be of."""
+        """Names of all callable tools."""
         return {*self.by_name, FIND}
 
     @cached_property
@@ -155,11 +155,11 @@ class Shelf:
         return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16] if told else ""
 
     def responders(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
-        """The flows, which run on the models of these assistants."""
+        """Return the flows as Responders that use the models of these assistants."""
         return dict(self.flows.bind(assistants, store)) if self.flows else {}
 
     def described(self, assistants: Sequence[Assistant]) -> list[Assistant]:
-        """The flows that doors list, as they show assistants."""
+        """Return the listed flows as assistants for doors to show."""
         found = self.flows.listed() if self.flows and assistants else {}
         return [
             replace(
@@ -176,7 +176,7 @@ class Shelf:
         ]
 
     async def start(self) -> None:
-        """What must be asked of others before the first turn."""
+        """Fetch embeddings before the first turn."""
         if self.vectors is None:
             return
         await self.vectors.start()

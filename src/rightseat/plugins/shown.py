@@ -1,4 +1,4 @@
-"""What of the plugins a client may see and call without a model between."""
+"""Lists of plugin tools, flow files and questions for clients that access them without a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tools(shelf: Shelf) -> dict[str, Tool]:
 
 
 def documents(shelf: Shelf) -> dict[str, Document]:
-    """Every flow's file, as `flow://PLUGIN/FLOW`."""
+    """Return every flow's file by its URI, `flow://PLUGIN/FLOW`."""
     found = {}
     for id, one in shelf.loaded.items():
         for flow in one.plugin.workflows:
@@ -31,6 +31,6 @@ def documents(shelf: Shelf) -> dict[str, Document]:
 
 
 def questions(shelf: Shelf) -> dict[str, str]:
-    """By plugin, where one suggests something."""
+    """Return the suggested question of each plugin that has one."""
     asked = ((id, one.plugin.question.strip()) for id, one in shelf.loaded.items())
     return {id: question for id, question in asked if question}

@@ -1,7 +1,6 @@
-"""Which tools fit a question by its meaning, where there is a model with embeddings.
+"""Search tools by embeddings, where an embedding model is configured.
 
-All vectors are compared by the signs of their numbers alone, and only the nearest exactly, so that thousands
-of tools cost a turn little.
+All vectors are compared by their sign bits, and only the nearest exactly, so thousands of tools are cheap.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SECONDS = 5.0
 
 
 class Vectors:
-    """`texts` are those of the tools, by number. What `before` knows of them is not asked for again."""
+    """Index of the tools' texts by number. Vectors that `previous` holds are not requested again."""
 
     def __init__(self, embed: Embed, texts: Sequence[str], before: Vectors | None = None) -> None:
         self.embed = embed
@@ -36,7 +35,7 @@ class Vectors:
         self.signs: list[int] = []
 
     async def start(self) -> None:
-        """Ask for every vector that is not known. Without an answer, tools are chosen by words alone."""
+        """Request all missing vectors. If that fails, tools are ranked by words alone."""
         new = list(dict.fromkeys(text for text in self.texts if text not in self.known))
         found = {text: self.known[text] for text in self.texts if text in self.known}
         try:
@@ -56,7 +55,7 @@ class Vectors:
         self.signs = [self.sign(vector) for vector in self.exact]
 
     async def vectors(self, texts: Sequence[str]) -> list[array[float]]:
-        """Of length one each, in the order of the texts."""
+        """Return unit vectors in the order of the texts."""
         answer = await self.embed({"input": list(texts), "encoding_format": "float"})
         found: dict[int, array[float]] = {}
         for place, item in enumerate(answer.get("data") or ()):
@@ -76,7 +75,7 @@ class Vectors:
         return int(bits, 2)
 
     async def search(self, query: str, among: Set[int] | None = None) -> list[int]:
-        """The numbers of the nearest texts, best first; empty where there are no vectors."""
+        """Return the numbers of the nearest texts, best first; empty without vectors."""
         if not self.signs:
             return []
         try:
@@ -96,7 +95,7 @@ class Vectors:
 
 
 class Unusable(Exception):
-    """An answer that holds no vectors."""
+    """The embedding response is incomplete or malformed."""
 
 
 def unit(numbers: Sequence[float]) -> array[float]:
@@ -105,7 +104,7 @@ def unit(numbers: Sequence[float]) -> array[float]:
 
 
 def fused(*rankings: Sequence[int]) -> list[int]:
-    """One order out of several: who is near the top of each comes first."""
+    """Combine rankings by reciprocal rank fusion."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for place, number in enumerate(ranking):

@@ -1,4 +1,4 @@
-"""Who answers to which name: assistants, flows, Responders that were given, and what remote places have."""
+"""ResponderDirectory: assistants, flows, given Responders and remote agents by name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rightseat.types.turn import Turn
 
 
 class Directory(Mapping[str, Responder]):
-    """Finds everybody by name, and lists all but the hidden ones. What stands here has its name before any
-    that a remote place has, and of two places the first."""
+    """Mapping of names to responders; iteration skips hidden ones. A local name wins over a remote agent's,
+    and the first agent source over later ones."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class Directory(Mapping[str, Responder]):
         self._guests: dict[str, tuple[Agent, Responder]] = {}
 
     def agent(self, name: str) -> Agent | None:
-        """One that a remote place has now."""
+        """Return the remote agent that has this name now."""
         if name in self.every:
             return None
         return next((source.agents[name] for source in self.sources if name in source.agents), None)
 
     def inner(self, name: str) -> Responder:
-        """Without the layers that belong to a request: for whoever hands a part of one over."""
+        """Return the responder without request layers, for a handoff inside a run."""
         return self.bare.get(name) or self.agent(name) or self[name]
 
     def __getitem__(self, name: str) -> Responder:
@@ -74,8 +74,8 @@ class Directory(Mapping[str, Responder]):
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """A Responder in a layer. What is known of it before it is asked stays known to the layers around: one
-    that has nothing to do for it steps aside, and no token pays for it."""
+    """Responder wrapped in a layer. It keeps `can_ask`, so that an outer layer without work for it can step
+    aside and costs nothing per token."""
 
     outer: Responder
     can_ask: bool
@@ -85,7 +85,7 @@ class Layered:
 
 
 def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
-    """The first layer is the outermost."""
+    """Wrap a responder in layers; the first is the outermost."""
     can_ask = bool(getattr(responder, "can_ask", True))
     for layer in reversed(list(layers)):
         responder = Layered(layer(responder), can_ask)
@@ -93,8 +93,8 @@ def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
 
 
 class Handing:
-    """The tools by which assistants hand requests over. Whom they name is found when they are called: agents
-    come and go, and two assistants may name each other."""
+    """Makes the tools by which assistants hand over requests. Names are resolved at call time: agents come
+    and go, and two assistants may name each other."""
 
     def __init__(self) -> None:
         self.directory: Directory = Directory({})

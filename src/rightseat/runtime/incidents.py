@@ -1,7 +1,7 @@
-"""What is told of a run that failed: to the log, and to the operator's hooks.
+"""Incident: the report of a failed run, for the log and the operator's hooks.
 
-None of it is a prompt, an answer, a header or a key. A door sends its client what the client's shape has, and
-never the stack.
+An Incident has no prompt, answer, header or key. Doors send clients the fields of their wire format, never
+the stack.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LONGEST = 20_000
 
 
 class Arrival:
-    """The request that is being answered. `url` is its path: a query may hold a key. `operation` is the path
-    of its route, which holds no name that a client chose. `base` is where its client finds this server, once
-    that is known. `thread` and `run` are those that it began last."""
+    """The current HTTP request. `url` is its path without the query, which may hold a key. `operation` is the
+    route's path template. `base` is the URL under which the client reaches this server, once known. `thread`
+    and `run` are those that it started last."""
 
     __slots__ = ("base", "method", "operation", "run", "thread", "url")
 
@@ -38,13 +38,13 @@ class Arrival:
 
 
 NOWHERE = Arrival("", "", "run")
-"""Of a run that no request asked for: a library's, a command's."""
+"""Request of a run without one: started by a library call or a command."""
 ARRIVED: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
 UNDER: ContextVar[tuple[str, str] | None] = ContextVar("thread and run", default=None)
 
 
 def working_on() -> tuple[str, str]:
-    """The thread and the run that the code of this task works for; empty where there are none."""
+    """Return the thread and run ids of the current task; empty if there are none."""
     if (found := UNDER.get()) is not None:
         return found
     arrival = ARRIVED.get()
@@ -52,7 +52,7 @@ def working_on() -> tuple[str, str]:
 
 
 class Incident(Struct, frozen=True, kw_only=True):
-    """One failed run. `start` and `end` are seconds since 1970; `latency` is in seconds."""
+    """Report of one failed run. `start` and `end` are Unix timestamps; `latency` is in seconds."""
 
     code: str
     message: str
@@ -66,9 +66,9 @@ class Incident(Struct, frozen=True, kw_only=True):
     run: str
     agent: str
     node: str | None
-    """The step that it was at."""
+    """Step in which it failed."""
     source: Source
-    """Whether a remote agent failed or this server did."""
+    """Whether a remote agent or this server failed."""
     operation: str
     method: str
     url: str
@@ -76,11 +76,11 @@ class Incident(Struct, frozen=True, kw_only=True):
     end: float
     latency: float
     environment: Environment | None = None
-    """Only outside production, as the stack is."""
+    """Set outside production only, as is `stack`."""
     stack: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """For the log: without the message, the path and the stack, in which a client's words may stand."""
+        """Return the fields for the log, without message, path and stack: they may quote the client."""
         told = {
             "code": self.code,
             "status": self.status,
@@ -98,7 +98,7 @@ class Incident(Struct, frozen=True, kw_only=True):
 
 
 class Course:
-    """A run on its way, as far as an incident would tell of it."""
+    """Context of a run that an incident report needs."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -106,7 +106,7 @@ class Course:
         self.start = time.time()
         self.began = time.perf_counter()
         self.steps: list[str] = []
-        # Set and not reset: what is logged after its end, for the same request, is of this run too.
+        # Never reset: later log lines of the same request belong to this run too.
         UNDER.set((turn.thread, turn.run))
         if self.arrival is not NOWHERE:
             self.arrival.thread, self.arrival.run = turn.thread, turn.run

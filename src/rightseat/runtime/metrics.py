@@ -1,7 +1,7 @@
-"""Numbers for operators: counted in plain dictionaries, written for Prometheus when somebody asks.
+"""Metrics for operators: counted in dictionaries, exported to Prometheus on request.
 
-Counting costs a dictionary look-up; the library that writes the text is loaded with the first scrape. Labels
-are names from the configuration and fixed words, never what a stranger sends; for the rest there is a cap.
+Counting costs a dictionary look-up; prometheus_client is imported with the first scrape. Label values are
+configured names and fixed words, never client input; their number is capped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Counter:
         self.values: dict[Labels, float] = {}
 
     def add(self, *values: str, by: float = 1) -> None:
-        # Beyond the cap everything new is one: a label that explodes must not take the memory with it.
+        # Beyond the cap new label values share one series, to bound the memory.
         if values not in self.values and len(self.values) >= MOST:
             values = (OTHER,) * len(values)
         self.values[values] = self.values.get(values, 0) + by
@@ -81,7 +81,7 @@ def cumulated(counts: Iterable[int]) -> Iterator[tuple[str, float]]:
 
 
 class Meters:
-    """All that is counted. One of them lives as long as the process, through every reload."""
+    """All metrics of the process. One instance survives every reload."""
 
     def __init__(self) -> None:
         self.requests = Counter("rightseat_requests", "Requests answered.", "route", "status")
@@ -99,7 +99,7 @@ class Meters:
         self.tool_calls = Counter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
 
     def collect(self) -> Iterator[Metric]:
-        """The form that prometheus_client asks a collector for."""
+        """Yield metric families, as prometheus_client expects of a collector."""
         for meter in vars(self).values():
             yield meter.family()
 

@@ -1,4 +1,4 @@
-"""A Runtime holds everything that can answer, and runs turns. It is immutable: a reload builds a new one."""
+"""BaseRuntime holds all responders and runs turns. It is immutable: a reload builds a new one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from rightseat.types.turn import Owner, Turn
 log = logging.getLogger(__name__)
 DEFAULT = "default"
 BROKEN = "Something went wrong in the server. Its log has the details."
-# What a run meets that is noted for the case that it fails.
+# Events recorded for the incident report of a failing run.
 NOTED = (StepStart, StepEnd, RunFailed)
 LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 NO_TOKENS = "This model does not tell its tokens: only a local one does. Name one."
@@ -50,7 +50,7 @@ class Limits(Struct, frozen=True):
 
 
 class Run:
-    """A run under way, so that a deadline or a restart can end it from outside."""
+    """Handle of an active run, by which a deadline or a restart aborts it."""
 
     def __init__(self) -> None:
         self.task = asyncio.current_task()
@@ -62,17 +62,17 @@ class Run:
             self.task.cancel()
 
     def ended(self) -> RightseatError | None:
-        """The error this run was ended with; the cancellation that carried it is then used up."""
+        """Return the error that this run was aborted with and clear the cancellation that carried it."""
         if self.error is not None and self.task is not None:
             self.task.uncancel()
         return self.error
 
 
 class Watch(Protocol):
-    """Sees one run from its beginning to every kind of end. Not a layer: each token would pay for one."""
+    """Observes one run from its start to any end. Not a Layer: that would cost time for every token."""
 
     silent: bool
-    """Nothing was said yet: then `speak` is called before the first word."""
+    """Whether no text was sent yet; `on_first_text` is called before the first."""
 
     def speak(self) -> None: ...
     def see(self, event: Event, /) -> None: ...
@@ -135,12 +135,12 @@ class Runtime:
 
     @property
     def ready(self) -> bool:
-        """Whether new work is taken: not while draining, nor while a model says that it is down."""
+        """Whether new runs are accepted: not while draining or while a model is not ready."""
         models = (model for assistant in self.assistants.values() for model in assistant.every)
         return not self.draining and all(getattr(model, "ready", True) for model in models)
 
     def responder(self, name: str | None) -> Responder:
-        """The one asked for by name; without a name the one called default, else the first."""
+        """Return the responder of a name; without a name the one called default, else the first."""
         if not self.responders:
             raise NotFound("Nothing is configured to answer. Give the server a model or an assistant.")
         if name is None or (name == DEFAULT and DEFAULT not in self.responders):
@@ -151,7 +151,7 @@ class Runtime:
         return self.responders[name]
 
     def resolve(self, name: str | None) -> str | None:
-        """What a client means by a model's name. A server with one model answers to any."""
+        """Return the responder that a client means by a model's name. A server with one model accepts any."""
         if not name or name == DEFAULT or name in self.responders:
             return name or None
         if name in self.aliases:
@@ -173,7 +173,7 @@ class Runtime:
         return tuple(found.models) if found is not None else ()
 
     def assistant(self, name: str | None) -> Assistant | None:
-        """None where a Responder of one's own answers to that name."""
+        """Return the assistant of a name; None where another Responder has it."""
         if name is None and DEFAULT not in self.responders:
             return next(iter(self.assistants.values()), None)
         return self.assistants.get(name or DEFAULT)
@@ -199,7 +199,7 @@ class Runtime:
         return bool(getattr(assistant and assistant.model, "completes", False))
 
     def ability(self, name: str | None, method: str, problem: str) -> Callable[..., Awaitable[Any]]:
-        """What the assistant's model can do beside answering, if it can."""
+        """Return an optional method of the assistant's model; raise NotConfigured if it has none."""
         assistant = self.assistant(name)
         found: Callable[..., Awaitable[Any]] | None = getattr(assistant and assistant.model, method, None)
         if found is None:
@@ -218,13 +218,13 @@ class Runtime:
         return text
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
-        """Vectors of texts, from the endpoint of the assistant's model."""
+        """Return embeddings from the assistant's model."""
         embed = self.ability(name, "embed", "This model has no embeddings. Name one that has.")
         vectors: dict[str, Any] = await embed(body)
         return vectors
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
-        """The one place where an exception becomes RunFailed: events come out, and errors never do."""
+        """Run a turn. The one place where an exception becomes RunFailed: events come out, never errors."""
         seconds = self.limits.run_seconds
         deadline = asyncio.get_running_loop().time() + seconds
         turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), deadline=deadline)
@@ -278,8 +278,7 @@ class Runtime:
             course.see(event)
 
     def report(self, course: Course, failed: RunFailed, error: RightseatError | None = None) -> None:
-        """Log a run that failed, and tell whoever wants to know. A message stays out of the log: a client's
-        words may be in it."""
+        """Log a failed run and report the incident. The message is not logged: it may quote the client."""
         name = course.turn.assistant or DEFAULT
         remote = name in self.agents or self.responders.agent(name) is not None
         cause = error and (error.__cause__ or error)
@@ -294,10 +293,10 @@ class Runtime:
         self.tell(incident)
 
     def tell(self, incident: Incident) -> None:
-        """Who is told of a run that failed, besides the log."""
+        """Hook for subclasses: called with each incident."""
 
     def watch(self, turn: Turn) -> Watch:
-        """Who watches this run."""
+        """Return the observer of a run."""
         return Unwatched()
 
     def leave(self, run: Run) -> None:
@@ -312,7 +311,7 @@ class Runtime:
             raise Unavailable("Too many answers are under way. Try again in a moment.", retry_after=2)
 
     async def drain(self, grace: float) -> None:
-        """Take no new runs, let the running ones finish, and end those that take longer than `grace`."""
+        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""
         self.draining = True
         await self.idle(grace)
         for run in tuple(self.runs):
@@ -320,13 +319,13 @@ class Runtime:
         await self.idle(1)
 
     async def idle(self, seconds: float) -> None:
-        """Wait until nothing runs, but no longer than that."""
+        """Wait until no run is active, at most `seconds`."""
         if self.runs:
             self._last = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._last], timeout=seconds)
 
     async def start(self) -> None:
-        """Start what models hold: a local one's process. Without it, each starts with its first question."""
+        """Start models and agent sources. A model that is not started here starts with its first prompt."""
         models = {id(model): model for assistant in self.assistants.values() for model in assistant.every}
         for model in models.values():
             start = getattr(model, "start", None)
@@ -335,13 +334,13 @@ class Runtime:
             try:
                 await start()
             except UpstreamError as error:
-                # Another's server may come later: until then `ready` is false.
+                # A remote server may come up later: until then `ready` is false.
                 log.warning("a model is not there yet: %s", error.message)
-        # At the same time: each may wait for a server that does not answer.
+        # Concurrently: each may wait for a server that does not answer.
         await asyncio.gather(*(source.start() for source in self.sources))
 
     async def close(self) -> None:
-        """Close what the runtime holds open: models' connections, children."""
+        """Close models, tools, agent sources and the given closers."""
         for assistant in self.assistants.values():
             closers = [getattr(model, "close", None) for model in assistant.every]
             for close in (*closers, *(tool.close for tool in assistant.tools)):

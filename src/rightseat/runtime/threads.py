@@ -1,7 +1,7 @@
-"""Runs that outlive their client: one task writes a thread's log, every reader follows it by number.
+"""Runs that outlive their client: one task writes a thread's log, readers follow it by entry number.
 
-Leaving cancels nothing; stopping is an explicit call; a run that nobody reads for too long is stopped. A live
-run is followed in memory, by a ring; what is older is in the Journal, where it also is after a restart.
+A disconnect cancels nothing; stopping is an explicit call; a run without readers is stopped after a while.
+Readers follow an active run in an in-memory ring; older entries come from the ThreadStore.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Key = tuple[str, str]
 STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
 SPOKEN = (TextDelta, ReasoningDelta)
-# Of a run that has not begun the ring holds nothing.
+# `ring_start` of a run that has not started.
 NOTHING = sys.maxsize
 BUSY = "Thread already running. Wait for its answer or stop it."
 
@@ -38,11 +38,11 @@ class Rules(Struct, frozen=True):
     orphan_seconds: float = 300.0
     run_bytes: int = 8 << 20
     ring: int = 4096
-    """Events that are followed in memory."""
+    """Entries kept in memory."""
 
 
 class Reader:
-    """Who follows a run: what it has, up to `number`, and how it is woken while it waits for more."""
+    """Reader of a run: the last `number` it has, and the future that wakes it."""
 
     __slots__ = ("news", "number", "stream")
 
@@ -52,8 +52,8 @@ class Reader:
         self.news: asyncio.Future[None] | None = None
 
     def hears(self, number: int, entry: Entry) -> bool:
-        """Words go straight to whoever takes them: to wake a task for each would cost as much as the rest.
-        Everything else wakes the reader."""
+        """Push a text delta directly to the stream's `on_item`; return False if the reader must be woken.
+        Waking a task for each delta would double the cost."""
         taken = self.stream.taken
         if taken is None or type(entry) is not TextDelta or not taken((number, entry)):
             return False
@@ -66,7 +66,7 @@ class Reader:
 
 
 class Live:
-    """A run under way, and the newest entries of its thread."""
+    """Active run with the newest entries of its thread."""
 
     def __init__(self, turn: Turn, journal: Journal, ring: int) -> None:
         self.owner = turn.owner
@@ -76,7 +76,7 @@ class Live:
         self.ring: deque[Entry] = deque(maxlen=ring)
         self.before = self.last = 0
         self.gone = NOTHING
-        """The number before the first that is in the ring."""
+        """The number before the first entry in the ring."""
         self.size = 0
         self.readers = 0
         self.kept = True
@@ -86,7 +86,7 @@ class Live:
         self.task: asyncio.Task[None] | None = None
         self.orphan: asyncio.TimerHandle | None = None
         self.waiting: list[Reader] = []
-        """Those who have all there is."""
+        """Readers that have all entries."""
         self.future = asyncio.get_running_loop().create_future
 
     def begin(self, before: int) -> None:
@@ -114,8 +114,8 @@ class Live:
             reader.wake()
 
     def after(self, number: int) -> Numbered:
-        """What the ring has after a number. Words for which their reader was not fast enough come as one, as
-        they do from the Journal."""
+        """Return the ring's next entry after a number; text deltas that a slow reader missed are merged, as
+        in the ThreadStore."""
         ring, gone, last = self.ring, self.gone, self.last
         entry = ring[number - gone]
         number += 1
@@ -132,7 +132,7 @@ class Live:
 
 
 class Detached:
-    """The threads of one process. A thread has at most one run at a time."""
+    """Active runs of this process by thread. A thread has at most one run at a time."""
 
     def __init__(self, journal: Journal, rules: Rules = Rules()) -> None:
         self.journal = journal
@@ -140,8 +140,8 @@ class Detached:
         self.live: dict[Key, Live] = {}
 
     async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[Numbered]:
-        """Begin a run on its thread: what comes back is the run, from what was posted for it to its end. The
-        same run twice is one; another one on a thread that is busy is a Conflict."""
+        """Start a run on its thread and return its entries, from the user input to the end. The same run id
+        joins the active run; another one on a busy thread raises Conflict."""
         turn = msgspec.structs.replace(
             turn, thread=turn.thread or new_id(), run=turn.run or new_id(), keep="never"
         )
@@ -149,7 +149,7 @@ class Detached:
         live = self.live.get(key)
         if live is None:
             live = self.live[key] = Live(turn, self.journal, self.rules.ring)
-            # A task of its own: whoever asked may leave at any time.
+            # A task of its own: the client may disconnect at any time.
             live.task = asyncio.create_task(self.consume(turn, live, respond))
             self.watch(live)
         elif live.run != turn.run:
@@ -175,7 +175,7 @@ class Detached:
         except Conflict as error:
             live.refused = error
         except asyncio.CancelledError:
-            # Stopped: what was said so far stays, closed as it should be.
+            # Stopped: the entries so far stay, and open messages are ended.
             cut = STOPPED
         finally:
             if cut is not None and not (live.ring and ends(live.ring[-1])):
@@ -186,7 +186,7 @@ class Detached:
             self.watch(live)
 
     async def begin(self, turn: Turn, live: Live) -> None:
-        """Lease the thread, and note what its client said. An answer is given although it cannot be kept."""
+        """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
         try:
             before = await self.journal.begin(
                 turn.owner, turn.thread, turn.run, assistant=turn.assistant or "", name=title(turn.messages)
@@ -201,19 +201,19 @@ class Detached:
             live.append(said)
 
     def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[Numbered]:
-        """A thread's entries after a number, then those of its live run as they come."""
+        """Stream a thread's entries after a number, then those of its active run as they come."""
         live = self.live.get((owner.name, thread))
         return self.told(owner, thread, after) if live is None else self.heard(live, after)
 
     async def told(self, owner: Owner, thread: str, after: int) -> AsyncIterator[Numbered]:
-        """What the journal has after a number."""
+        """Stream the stored entries after a number."""
         while page := await self.journal.read(owner, thread, after):
             for item in page:
                 yield item
             after = page[-1][0]
 
     def heard(self, live: Live, after: int) -> AsyncIterator[Numbered]:
-        """A live run's thread after a number, to the end of that run."""
+        """Return a stream of the thread after a number, up to the end of its active run."""
         found = Offered[Numbered]()
         found.stream = self.listen(live, Reader(found, after))
         return found
@@ -223,7 +223,7 @@ class Detached:
         self.watch(live)
         try:
             while True:
-                # Neither a generator nor a function of its own: every token would pay for it.
+                # Inlined: a function or generator of its own would cost time for every token.
                 while (number := reader.number) >= live.gone:
                     if number + 1 == live.last:
                         reader.number = number = number + 1
@@ -244,7 +244,7 @@ class Detached:
                     yield item
                 if not page:
                     await live.begun.wait()
-                    # What the journal has not kept is lost: the reader goes on with what there is.
+                    # Entries that the store failed to keep are lost: continue with the ring.
                     reader.number = max(number, live.gone)
         finally:
             if reader in live.waiting:
@@ -253,7 +253,7 @@ class Detached:
             self.watch(live)
 
     async def earlier(self, owner: Owner, thread: str, number: int) -> list[Entry]:
-        """What came before, up to a number, in the run that this number belongs to."""
+        """Return the entries of a run up to a number, for the run that this number belongs to."""
         after = await self.journal.opening(owner, thread, number)
         found: list[Entry] = []
         while after < number and (page := await self.journal.read(owner, thread, after, number)):
@@ -262,12 +262,12 @@ class Detached:
         return found
 
     async def stop(self, owner: Owner, thread: str) -> bool:
-        """End the thread's run; false when none was live."""
+        """Stop the thread's run; return False if none was active."""
         live = self.live.get((owner.name, thread))
         return live is not None and await self.halt(live)
 
     async def halt(self, live: Live) -> bool:
-        # Not before it has its lease: else nobody would give it back.
+        # Wait for the lease: otherwise it would never be released.
         await live.begun.wait()
         if live.over or live.task is None:
             return False
@@ -280,7 +280,7 @@ class Detached:
         return await self.journal.delete(owner, thread)
 
     def watch(self, live: Live) -> None:
-        """A run that nobody reads is an orphan; after a while it is stopped."""
+        """Start or cancel the timer that stops a run without readers."""
         if live.orphan is not None:
             live.orphan.cancel()
             live.orphan = None
@@ -295,5 +295,5 @@ class Detached:
             live.task.cancel()
 
     async def close(self) -> None:
-        """Stop what still runs."""
+        """Stop all active runs."""
         await asyncio.gather(*(self.halt(live) for live in list(self.live.values())))

@@ -1,4 +1,4 @@
-"""A request as the log and the numbers tell of it: no query, no body, and of its owner only the kind."""
+"""The access log: no query, no body, and of the owner only the kind."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rightseat.errors import RightseatError
 from rightseat.runtime.metrics import Meters
 
 log = logging.getLogger("rightseat.access")
-# Nothing was answered: the client had left.
+# The client left before a response (nginx's code).
 LEFT = 499
 
 
 class Visit:
-    """`path` is the route's, not the client's: what stands in its place may be anyone's secret."""
+    """One request in log and metrics. `path` is the route's template: a concrete path may hold a secret."""
 
     def __init__(self, method: str, path: str) -> None:
         self.method = method
@@ -22,7 +22,7 @@ class Visit:
         self.status = LEFT
         self.counted: int | None = None
         self.code = ""
-        """Of the error that it was refused with."""
+        """The code of the error that refused the request."""
         self.client = "-"
         self.owner = "-"
         self.began = time.perf_counter()
@@ -31,7 +31,7 @@ class Visit:
         self.status = status
 
     def count(self, status: int) -> None:
-        """What it is, where the status must say something else: a GraphQL client reads nothing but a 200."""
+        """Set the status to log where the response must be 200, as GraphQL clients require."""
         self.counted = status
 
     def refuse(self, error: RightseatError) -> None:
@@ -47,7 +47,7 @@ class Visit:
             log.info("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
 
     def fields(self) -> dict[str, str | int | float]:
-        """By name; the console shows them in this order."""
+        """Return the log fields by name, in the order of the console."""
         return {
             "method": self.method,
             "path": self.path,

@@ -1,4 +1,4 @@
-"""The ASGI application: every door's routes behind one guard, one authenticator and one pump."""
+"""The ASGI application: routes of all doors behind one guard and one authenticator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Settings(Policy, Protocol):
-    """The part of the [server] table that the application itself reads."""
+    """The settings of the [server] table that the application reads."""
 
     @property
     def access_log(self) -> bool: ...
@@ -66,10 +66,10 @@ class App:
         self.configure(settings, authenticate or Authenticator())
 
     def configure(self, settings: Settings, authenticate: Authenticator) -> None:
-        """Apply `settings` and `authenticate` to every request that comes from now on.
+        """Apply `settings` and `authenticate` to every later request, at start and at each reload.
 
-        Only here are settings read, at the start and at each reload: so a reload cannot forget one. Raises
-        ConfigError, before anything is changed, where an address among the settings is none.
+        Settings are read only here, so that a reload cannot forget one. Raises ConfigError for an invalid
+        address, before anything is changed.
         """
         self.guard = Guard(settings)
         self.authenticate = authenticate
@@ -91,7 +91,7 @@ class App:
         return self.runtime.ready
 
     def swap(self, runtime: Runtime) -> None:
-        """New requests get this runtime; running ones keep theirs."""
+        """Use this runtime for new requests; running ones keep theirs."""
         self.runtime = runtime
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,7 +148,7 @@ class App:
         return self.forwarding.passed(headers, self.authenticate.own(headers))
 
     def base(self, scope: Scope, headers: dict[str, str], visit: Visit) -> str:
-        """Where this client finds us, once the Host is checked; a proxy of ours may tell another Host."""
+        """Check the Host (of a trusted proxy, if any) and return this server's URL as the client sees it."""
         seen = self.guard.proxies.see(peer(scope) or "", scope.get("scheme", "http"), headers)
         visit.client = seen.client or "-"
         if seen.host is None:
@@ -161,10 +161,10 @@ class App:
     async def request(
         self, scope: Scope, headers: dict[str, str], receive: Receive, visit: Visit
     ) -> tuple[Route, Request] | None:
-        """The route and the request, read only after the caller is known; None when the client has left."""
+        """Authenticate, then read the body; return route and request, or None when the client has left."""
         browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
         route, params = self.table.find(scope["method"], path_of(scope), browser=browser)
-        # The peer, whatever it forwards: who names a user must be the one that is connected.
+        # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
         owner = LOCAL if route.open else await self.authenticate(headers, peer(scope))
         visit.owner = "open" if route.open else owner.name.partition(":")[0]
         body = await self.guard.body(headers, receive)
@@ -183,17 +183,17 @@ class App:
 
 
 class Table:
-    """All routes by path, so that a path is one door's and a wrong method is told apart from no route."""
+    """All routes by path. A known path with a wrong method is told apart from an unknown path."""
 
     def __init__(self, doors: Sequence[Door]) -> None:
         self.doors = doors
         self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
-        # A path without a parameter is looked up, and only the others are searched.
+        # Paths without parameters are looked up; only the others are matched by pattern.
         self.fixed: dict[str, list[Found]] = {}
         for door, route, _ in self.routes:
             if "{" not in route.path:
                 self.fixed.setdefault(route.path, []).append((door, route, {}))
-        # By how they begin: a request is not held against those of every door.
+        # By first segment, so that a request is not matched against every door's patterns.
         self.open: defaultdict[str, list[tuple[Door, Route, re.Pattern[str]]]] = defaultdict(list)
         for entry in self.routes:
             if "{" in entry[1].path:
@@ -201,7 +201,7 @@ class Table:
                 self.open["" if "{" in first else first].append(entry)
 
     def at(self, path: str) -> list[Found]:
-        """The routes of a path, whatever their methods, with the path's parameters."""
+        """Return the routes of a path, of any method, with the path's parameters."""
         alike = chain.from_iterable(
             self.open.get(first, ()) for first in dict.fromkeys((*path.split("/")[1:2], ""))
         )
@@ -210,8 +210,8 @@ class Table:
         return self.fixed.get(path, []) + here
 
     def place(self, path: str) -> tuple[Door, str]:
-        """The door and the route's path that a path belongs to. An unknown one is for the door whose paths
-        begin alike: its client is who asks, and should be able to read the answer."""
+        """Return the door and the route template of a path. An unknown path belongs to the door with the same
+        first segment, so that the client can read the error."""
         for door, route, _ in self.at(path):
             return door, route.path
         first = path.split("/")[1:2]
@@ -233,13 +233,13 @@ class Table:
 
 
 def compiled(path: str) -> re.Pattern[str]:
-    """`{name}` is one segment of a path, `{name:path}` all that is left."""
+    """Compile a route's path: `{name}` matches one segment, `{name:path}` the rest."""
     whole = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.+)", re.escape(path))
     return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", whole))
 
 
 def path_of(scope: Scope) -> str:
-    """The path below whatever prefix this app is mounted at."""
+    """Return the path below the prefix that this app is mounted at."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
@@ -251,7 +251,7 @@ def peer(scope: Scope) -> str | None:
 
 
 def joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name. A repeated one is joined, so that no check sees one value and its user another."""
+    """Return headers by name, repeated ones joined: a check and its user must see the same value."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1"), value.decode("latin-1")

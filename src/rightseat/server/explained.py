@@ -1,4 +1,4 @@
-"""What an error's code means, as a page: docs/errors has them all, and a server has each at its link."""
+"""Error pages: what an error code means, in docs/errors and at /docs/errors/CODE of every server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAULTS = {
 
 
 def meanings() -> dict[str, str]:
-    """Class and status → meaning, as drawn at the head of errors.py."""
+    """Parse the tree in the docstring of errors.py: "Class status" → meaning."""
     return {f"{name} {status}": said for name, status, said in DRAWN.findall(errors.__doc__ or "")}
 
 
@@ -53,5 +53,5 @@ def served(request: Request, host: object) -> Reply:
     return whole(200, page(kind).encode(), kind=b"text/plain; charset=utf-8")
 
 
-# Open: of the errors that link to it the first is that somebody has no key.
+# Public: the error for a missing key links to its page too.
 ROUTE = Route("GET", "/docs/errors/{code}", served, open=True, summary="What an error means")

@@ -1,4 +1,4 @@
-"""A listening socket, or a sentence that says why there is none and what to do."""
+"""The listening socket, with errors that say what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.http.security import loopback
 
 
 def protect(config: Config) -> None:
-    """Whoever can connect can spend money and run tools: beyond this machine that needs a key."""
+    """Raise ConfigError where other machines can connect and no [auth] is set."""
     host = config.server.host
     if loopback(host) or config.auth.required:
         return
@@ -35,7 +35,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"There is no address {host!r} to listen on. Use --host 127.0.0.1.") from None
     listener = socket.socket(family, kind, number)
     try:
-        # Without it a restart would wait for the last server's connections to be forgotten.
+        # Without it a restart waits for TIME_WAIT of the last server's connections.
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -61,13 +61,13 @@ def _reason(error: OSError, host: str, port: int) -> str:
 
 
 def url(listener: socket.socket, host: str) -> str:
-    """Where a client on this machine finds the server."""
+    """Return the server's URL for a client on this machine."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"
 
 
 def write_ready(path: Path, base: str) -> None:
-    """Whoever waits for the file must never read half a line."""
+    """Write the URL to the ready file atomically: a waiting process must not read half a line."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(f"{base}\n")
@@ -77,7 +77,7 @@ def write_ready(path: Path, base: str) -> None:
 
 
 def raise_file_limit() -> None:
-    """Each stream is a socket or two; the usual soft limit of 1024 is for programs that use select()."""
+    """Raise the soft limit of open files: each stream takes a socket or two, and 1024 is for select()."""
     if os.name != "posix":
         return
     import resource
@@ -87,5 +87,5 @@ def raise_file_limit() -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
-            # Some systems (macOS) refuse their own hard limit; the soft one then stays.
+            # macOS may refuse its own hard limit: the soft one stays.
             return

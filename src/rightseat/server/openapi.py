@@ -1,4 +1,4 @@
-"""Every route of every door as an OpenAPI 3.1 document, for tools that write clients and tests."""
+"""Our own OpenAPI 3.1 document: every route of every door."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
 }
-# A server without [auth] asks for no key, so none is a way in too.
+# `{}`: a server without [auth] needs no key.
 SECURITY: list[dict[str, list[str]]] = [{"bearer": []}, {"key": []}, {}]
 
 
 def described(doors: Sequence[Door]) -> Door:
-    """The door that serves the document; its errors are the first door's."""
+    """Make the door that serves the document, with the first door's error format."""
 
     def answer(request: Request, host: object) -> Reply:
         return page((*doors, ours), request.base)
@@ -106,7 +106,7 @@ def refusal(description: str, body: Any) -> dict[str, Any]:
 
 
 async def example(door: Door, kind: type[RightseatError]) -> Any:
-    """What this door's client reads when it is refused, as the door itself writes it."""
+    """Return an error body as this door writes it."""
     return msgspec.json.decode(await body_of(door.refuse(kind("What happened, and what to do."))))
 
 
@@ -118,12 +118,12 @@ def shape(value: Any) -> dict[str, Any]:
         case str():
             return {"type": "string"}
         case _:
-            # Null, or a number that is sometimes null: an example does not say.
+            # Null, or sometimes null: an example does not tell the type.
             return {}
 
 
 def portable(schema: Any) -> Any:
-    r"""Python's regular expressions as JSON Schema's: there the end of a text is `$`, and `\Z` is a Z."""
+    r"""Convert Python patterns to JSON Schema's dialect, recursively: `\Z` becomes `$`."""
     match schema:
         case dict():
             made = {name: portable(value) for name, value in schema.items()}
@@ -137,5 +137,5 @@ def portable(schema: Any) -> Any:
 
 
 def template(route: Route) -> str:
-    """The route's path as OpenAPI writes it: it has no word for a parameter of several segments."""
+    """Return the route's path as OpenAPI writes it: without `:path`, which OpenAPI does not have."""
     return route.path.replace(":path}", "}")

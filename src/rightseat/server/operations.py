@@ -1,4 +1,4 @@
-"""What operators ask for: a door of its own, beside the front ends'."""
+"""The operators' door: health, readiness, metrics, files of answers, error pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rightseat.types.stores import Store
 
 
 class Running(Protocol):
-    """The part of a Runtime that operators ask about."""
+    """The part of the Runtime that operators query."""
 
     @property
     def ready(self) -> bool: ...
@@ -32,8 +32,8 @@ class Running(Protocol):
 
 
 def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics: str = "key") -> Door:
-    """`/health` says that it answers, `/ready` that it takes work: these need no key.
-    `/metrics` has the numbers, which tell how a business goes: they need one unless set to "open"."""
+    """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
+    "open"."""
 
     def health(request: Request, host: object) -> Reply:
         return whole(200, b'{"status":"ok"}')
@@ -42,7 +42,7 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
         return whole(200, b'{"ready":true}') if runtime().ready else whole(503, b'{"ready":false}')
 
     async def numbers(request: Request, host: object) -> Reply:
-        # The first time this loads a library, for which no answer should stand still.
+        # Importing it takes a while: not on the event loop.
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
         async for part in whole(200, runtime().meters.text(), kind=CONTENT_TYPE):
             yield part
@@ -58,7 +58,7 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
 
     pages = {"/health": health, "/ready": readiness}
     routes = [Route("GET", path, page, open=True) for path, page in pages.items()]
-    # Whoever has been given the link: a browser that follows it brings no key.
+    # Public: the link is the credential; a browser that follows it sends no key.
     routes.append(Route("GET", "/files/{ticket}/{name}", file, open=True, summary="A file of an answer"))
     routes.append(explained.ROUTE)
     if metrics != "off":
@@ -67,21 +67,21 @@ def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics
 
 
 def index(doors: Sequence[Door], request: Request) -> Reply:
-    """What is here, for whoever asks without a browser."""
+    """Return the list of doors as text, for clients that are no browser."""
     lines = "".join(f"  {door.name:<12}{door.hint(request.base)}\n" for door in doors)
     text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
     return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
 
 
 def media(given: str) -> bytes:
-    """What the file says it is, unless that could end a header."""
+    """Return the media type as a header value; a malformed one becomes application/octet-stream."""
     return (
         given.encode() if re.fullmatch(r"[\w.+-]+/[\w.+-]+", given, re.ASCII) else b"application/octet-stream"
     )
 
 
 def download(name: str) -> tuple[tuple[bytes, bytes], ...]:
-    """To be saved and never shown as a page of ours, whatever is in it."""
+    """Return headers by which browsers save a file and never render it on our origin."""
     return (
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
         (b"content-security-policy", b"sandbox; default-src 'none'"),

@@ -1,6 +1,6 @@
-"""Whatever takes more than a second is seen to go on: a bar for a download, a spinner for anything else.
+"""Progress on stderr: a bar for downloads, a spinner for anything else that takes more than a second.
 
-On stderr, for stdout is the answer's or the card's. Where it is no terminal, a few plain lines do.
+Where stderr is no terminal, a few plain lines are printed instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TextIO
 QUIET_SECONDS = 1.0
 _TURN = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TURN_SECONDS = 0.1
-# Of a download that no terminal shows: a line for each part.
+# Lines printed per download where there is no terminal.
 _PARTS = 4
 
 Progress = Callable[[int, int], None]
@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 @contextlib.contextmanager
 def waiting(what: str, out: TextIO | None = None, quiet: float = QUIET_SECONDS) -> Iterator[None]:
-    """Says so while the block takes longer than a moment."""
+    """Show a spinner while the block runs, after `delay` seconds."""
     done = threading.Event()
     spinner = threading.Thread(target=_spin, args=(what, out or sys.stderr, quiet, done), daemon=True)
     spinner.start()
@@ -38,7 +38,7 @@ def _spin(what: str, out: TextIO, quiet: float, done: threading.Event) -> None:
     begun = time.monotonic()
     if done.wait(quiet):
         return
-    # A terminal that is gone ends no server.
+    # A closed terminal must not stop the server.
     with contextlib.suppress(OSError, ValueError):
         if not out.isatty():
             print(f"{what} …", file=out, flush=True)
@@ -59,7 +59,7 @@ def _spun(turn: int, out: TextIO) -> str:
 
 @contextlib.contextmanager
 def downloading(what: str, out: TextIO | None = None) -> Iterator[Progress]:
-    """What is yielded is told how many bytes are here, and how many there will be."""
+    """Show a download's progress; yields a callback that takes received and total bytes."""
     out = out or sys.stderr
     if not out.isatty():
         print(f"Fetching {what} …", file=out, flush=True)
@@ -71,7 +71,7 @@ def downloading(what: str, out: TextIO | None = None) -> Iterator[Progress]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Bars(*columns, TimeRemainingColumn(), console=Console(file=out), transient=True) as bars:
-        # Until the first number comes, it pulses.
+        # The bar pulses until the total is known.
         bar = bars.add_task(f"Fetching {what}", total=None)
         yield lambda here, total: bars.update(bar, completed=here, total=total)
 

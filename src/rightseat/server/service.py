@@ -1,4 +1,4 @@
-"""The application and the runtimes under it: the current one, and those that still finish an answer."""
+"""The application with its current runtime, and the retired runtimes that still finish an answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Service:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every path whose change should be noticed."""
+        """The files whose change triggers a reload."""
         if not self.config.plugins:
             return self.config.files
         from rightseat.wiring.plugins import files
@@ -60,7 +60,7 @@ class Service:
 
     @property
     def stale(self) -> bool:
-        """Whether a plugin was changed while it was read."""
+        """Whether a plugin changed while it was loaded."""
         if not self.config.plugins:
             return False
         from rightseat.wiring.plugins import stale
@@ -68,17 +68,17 @@ class Service:
         return stale(self.app.runtime.plugins)
 
     async def start(self) -> None:
-        """What must be there before the first request: the processes of local models."""
+        """Start the runtime, including the processes of local models, before the first request."""
         await self.app.runtime.start()
 
     async def reload(self) -> None:
-        """Read the configuration again and swap. A ConfigError leaves everything as it was."""
-        # Building reads files and imports modules: not on the loop that carries the answers.
+        """Read the configuration again and swap the runtime. A ConfigError leaves everything as it was."""
+        # Building reads files and imports modules: not on the event loop.
         config, authenticate, runtime = await asyncio.to_thread(self._build)
         try:
-            # What both use, such as a local model's process, is held by the new one before the old lets go.
+            # Shared parts (a local model's process) are acquired before the old runtime releases them.
             await runtime.start()
-            # A key taken out of the file must stop working with the reload.
+            # A key removed from the file must stop working with the reload.
             self.app.configure(config.server, authenticate)
         except BaseException:
             await runtime.close()
@@ -90,7 +90,7 @@ class Service:
                 "host, port, header limits, grace, log and what `environment` changes in it, [store]: "
                 "with the next start."
             )
-        # A request that already holds the old runtime may still be reading its body.
+        # A request that holds the old runtime may still be reading its body.
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
         self.config = config
@@ -108,7 +108,7 @@ class Service:
             await entry[1].close()
 
     def refuse(self) -> None:
-        """From now on nothing new is begun, and /ready says so."""
+        """Refuse new runs; /ready reports it."""
         for runtime in self.runtimes:
             runtime.draining = True
 
@@ -116,7 +116,7 @@ class Service:
         await asyncio.gather(*(runtime.drain(grace) for runtime in self.runtimes))
 
     async def close(self) -> None:
-        # What is kept is shared by all of them, and so closed last.
+        # The store is shared by all runtimes: closed last.
         await self.app.runtime.threads.close()
         await asyncio.gather(*(runtime.close() for runtime in self.runtimes))
         self.retired.clear()

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP/1.1, with limits on what arrives before an application sees it.
+"""uvicorn's HTTP/1.1 protocol with limits on what arrives before the application sees it.
 
-A head must be complete within a time and a size; whatever else a client sends between two pieces of body
-(trailers, chunk extensions) is held to the same size; a refusal is answered once and fills no log.
+A request head must be complete within a time and a size; bytes between two body chunks (trailers, chunk
+extensions) are held to the same size; a refusal is answered once and logged at debug only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOO_SLOW = Refusal(408, "request_timeout", "The request's headers took too long 
 
 
 class Refused(Exception):
-    """Stops the parser from inside one of its callbacks."""
+    """Raised in a parser callback to stop the parser."""
 
     def __init__(self, reason: Refusal) -> None:
         super().__init__(reason.message)
@@ -45,18 +45,18 @@ class Refused(Exception):
 
 
 class Reluctant:
-    """The transport as an answer sees it. One that ends before its request is read may not close at once:
-    unread bytes would turn the close into a reset, and the client would never see the answer."""
+    """The transport of one response. A response that ends before its request is read must not close at once:
+    unread bytes would turn the close into a reset, and the client would lose the response."""
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.transport = protocol.transport
-        # All that uvicorn calls for an answer: to look it up for each token would cost more than the call.
+        # Bound here because uvicorn calls them for every token.
         self.write = self.transport.write
         self.is_closing = self.transport.is_closing
 
     def close(self) -> None:
-        # Then `on_response_complete` follows, and lingers.
+        # Otherwise `on_response_complete` follows and half-closes.
         if not self.protocol.unread:
             self.transport.close()
 
@@ -77,9 +77,9 @@ class Protocol(HttpToolsProtocol):
         self.refused = False
         self.in_head = True
         self.in_message = False
-        # The request that is being answered; `cycle` is the newest, which may wait behind it.
+        # The request being answered; `cycle` is the newest, which may be pipelined behind it.
         self.answering: RequestResponseCycle | None = None
-        # Bytes since the last piece of progress: a complete head, or some body.
+        # Bytes received since the last complete head or body chunk.
         self.surplus = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -89,7 +89,7 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.disarm()
         if self.answering is not None and not self.answering.response_complete:
-            # uvicorn tells only the newest.
+            # uvicorn notifies only the newest cycle.
             self.answering.disconnected = True
             self.answering.message_event.set()
         super().connection_lost(exc)
@@ -104,10 +104,10 @@ class Protocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing here is upgraded to: the request is answered as the plain one it also is.
+            # Upgrades are not supported: answer it as a plain request.
             self.cycle.keep_alive = False
         except httptools.HttpParserError as error:
-            # What a callback raised is the context of what the parser raises.
+            # The parser wraps what a callback raised.
             cause = error.__context__
             self.refuse(cause.reason if isinstance(cause, Refused) else MALFORMED)
         else:
@@ -116,7 +116,7 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def unread(self) -> bool:
-        """Whether the request that is being answered is still arriving."""
+        """Whether the request being answered is still arriving."""
         return self.in_message and not self.in_head and not self.pipeline
 
     @property
@@ -130,7 +130,7 @@ class Protocol(HttpToolsProtocol):
         self.in_head = self.in_message = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers come by the same callback; they must not become headers of a request already judged.
+        # Trailers come by the same callback; they must not become headers after the checks.
         if self.in_head:
             super().on_header(name, value)
 
@@ -149,7 +149,7 @@ class Protocol(HttpToolsProtocol):
         self.cycle.transport = cast(asyncio.Transport, Reluctant(self))
         self.cycle.scope["extensions"] = {DIRECT: {"write": direct(self.cycle)}}
         if self.pipeline:
-            # uvicorn stops reading here, and would not hear that the client has left.
+            # uvicorn pauses reading here and would miss a disconnect.
             self.flow.resume_reading()
         else:
             self.answering = self.cycle
@@ -165,7 +165,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         if self.unread:
-            # Answered before the body was read (413, 401): uvicorn would let the client send it for ever.
+            # Answered before the body was read (413, 401): uvicorn would let the client send for ever.
             self.server_state.total_requests += 1
             self.linger()
         else:
@@ -189,12 +189,12 @@ class Protocol(HttpToolsProtocol):
         if self.in_message:
             self.refuse(TOO_SLOW)
         else:
-            # A connection that never asked anything gets no answer.
+            # No request was begun: close without a response.
             self.transport.close()
 
     def refuse(self, reason: Refusal) -> None:
         self.logger.debug("refused: %s", reason.message)
-        # Amid another answer nothing can be said any more without corrupting it.
+        # A response that has started must not be corrupted.
         if self.answering is None or self.idle or not self.answering.response_started:
             self.transport.write(_answer(reason))
         if self.idle:
@@ -204,7 +204,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
     def linger(self) -> None:
-        """Close, but leave the client a moment to read: unread bytes would turn the close into a reset."""
+        """Close our side, and the connection a moment later, so that the client can read the response."""
         self.refused = True
         self.disarm()
         if self.transport.can_write_eof() and not self.transport.is_closing():
@@ -216,7 +216,7 @@ class Protocol(HttpToolsProtocol):
 
 
 def direct(cycle: RequestResponseCycle) -> Direct:
-    """What `cycle.send` does for one more piece of a chunked body that can be written now."""
+    """Return a function that writes a body chunk at once, as `cycle.send` would; false where it cannot."""
     flow, write = cycle.flow, cycle.transport.write
 
     def written(data: bytes) -> bool:
@@ -241,5 +241,5 @@ def _answer(reason: Refusal) -> bytes:
 
 
 def protocol(max_head: int, head_timeout: float) -> type[Protocol]:
-    """uvicorn takes a class and makes its own instances, so the limits are put on a class."""
+    """Return a protocol class with these limits: uvicorn makes the instances itself."""
     return type("Protocol", (Protocol,), {"max_head": max_head, "head_timeout": head_timeout})

@@ -1,7 +1,7 @@
-"""uvicorn in this process, with our own start, reload and end.
+"""uvicorn in this process, with our own start, reload and shutdown.
 
-SIGTERM, SIGINT   not ready at once, running answers finish up to `grace`, then fail with `restarting`; exit 0
-second Ctrl-C     leaves at once
+SIGTERM, SIGINT   /ready fails at once, running answers get `grace` seconds, then fail as `restarting`; exit 0
+second Ctrl-C     exits at once
 SIGHUP, a change  a new Runtime for new requests; the old one is closed after its last answer
 """
 
@@ -27,11 +27,11 @@ from rightseat.server.uvicorn_protocol import protocol
 
 log = logging.getLogger("rightseat.server")
 
-# How often files and retired runtimes are looked at. uvicorn would wake ten times a second for nothing.
+# Interval at which files and retired runtimes are checked; uvicorn itself would tick every 0.1 s.
 LOOK = 0.5
-# After the grace, what is still being written gets this long: the whole end is then within grace + 1 s.
+# Time after `grace` for responses still being written.
 TAIL = 1
-# How long a connection may wait for its next request: longer than the usual 60 s of a proxy before us.
+# Idle timeout of a connection: longer than the usual 60 s of a proxy in front.
 IDLE = 75
 
 Stamp = tuple[int, int] | None
@@ -46,7 +46,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 class Watch:
-    """Tells once when files have changed and then kept still: an editor may be in the middle of writing."""
+    """Reports changed files once, after they have settled: an editor may be in the middle of writing."""
 
     def __init__(self, files: tuple[Path, ...]) -> None:
         self.follow(files)
@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
             self.announce()
 
     async def begin(self) -> bool:
-        """Load what must be loaded before anyone is answered; false when a signal ended it."""
+        """Start the service; returns false when a signal cancelled it."""
         self.starting = asyncio.create_task(self.service.start())
         with waiting("Loading the local model"):
             await asyncio.wait([self.starting])
@@ -98,7 +98,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        # uvicorn raises the signal again at the end, and the exit code would not be 0.
+        # uvicorn re-raises the signal at the end: the exit code would not be 0.
         handlers = {signal.SIGINT: self.handle_exit, signal.SIGTERM: self.handle_exit}
         if hasattr(signal, "SIGHUP"):
             handlers[signal.SIGHUP] = self.handle_reload
@@ -115,7 +115,7 @@ class Server(uvicorn.Server):
         self.service.refuse()
         self.should_exit = True
         if self.starting is not None:
-            # From a signal handler: the loop sleeps, and must be woken to see it.
+            # In a signal handler: wakes the sleeping loop.
             self.starting.get_loop().call_soon_threadsafe(self.leave, self.starting)
 
     def leave(self, starting: asyncio.Task[None]) -> None:
@@ -126,7 +126,7 @@ class Server(uvicorn.Server):
         self.asked = True
 
     async def main_loop(self) -> None:
-        # uvicorn's own tick, at zero, writes the second into the Date of answers.
+        # Counter 0 makes uvicorn refresh the Date header.
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
@@ -157,12 +157,12 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.task is not None:
-            # A runtime half built by a reload must be known here, or nobody closes it.
+            # A runtime that a reload is building must be finished, or nobody closes it.
             await asyncio.wait([self.task])
         if self.service.active:
             said = "Stopping: %d answers may take %g s to finish; Ctrl-C again leaves at once."
             log.info(said, self.service.active, self.grace)
-        # The door stays open meanwhile: who asks is told to come back, instead of finding nobody.
+        # Still listening: new requests get an error instead of a refused connection.
         await self.service.drain(self.grace)
         await super().shutdown(sockets)
         await self.service.close()
@@ -183,7 +183,7 @@ def _uvicorn(service: Service, settings: ServerSettings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Who called is a question of auth (proxy_addresses), not of a header that anyone can send.
+        # TrustedProxies reads forwarded headers, not uvicorn.
         proxy_headers=False,
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=TAIL,

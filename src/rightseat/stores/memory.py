@@ -1,4 +1,4 @@
-"""The Store of a single process: bounded, forgetful, gone with it."""
+"""MemoryStore: a bounded store that lives as long as the process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Entry(NamedTuple, Generic[V]):
 
 
 class Shelf(Generic[V]):
-    """A mapping that drops what is older than `lifetime` and, when over its weight, what came first."""
+    """Mapping that drops items older than `lifetime`, and the oldest ones when over its capacity."""
 
     def __init__(self, capacity: int, lifetime: float, clock: Callable[[], float]) -> None:
         self.capacity = capacity
@@ -66,7 +66,7 @@ class Memory(Notebook):
         keep: Keep = Keep(bytes=256 << 20),
     ) -> None:
         super().__init__(keep, clock or time.time)
-        # A clock that is set back or forth must not end what waits for an answer.
+        # Monotonic: a changed system clock must not expire what waits for an answer.
         steady = clock or time.monotonic
         self.continuations: Shelf[Continuation] = Shelf(capacity, lifetime, steady)
         self.conversations: Shelf[Bound] = Shelf(capacity, lifetime, steady)

@@ -1,4 +1,4 @@
-"""Threads in memory: bounded, and gone with the process."""
+"""MemoryThreadStore: bounded threads in memory, gone with the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Line(Struct, frozen=True):
 
 
 class Page:
-    """One thread. What changes with every word is kept beside the value that tells of it."""
+    """Log of one thread. Counters that change with every entry are kept outside the frozen Thread value."""
 
     def __init__(self, thread: Thread) -> None:
         self.about = thread
@@ -53,7 +53,7 @@ def weight(entry: Entry) -> int:
 
 
 class Notebook:
-    """A Journal for as long as the process lives."""
+    """ThreadStore that lives as long as the process."""
 
     def __init__(self, keep: Keep = Keep(), clock: Callable[[], float] = time.time) -> None:
         self.keep = keep
@@ -148,7 +148,7 @@ class Notebook:
         return self.pages.pop((owner.name, thread), None) is not None
 
     def shorten(self, page: Page) -> None:
-        """The oldest runs go when a thread is over its size; the newest stays whatever it weighs."""
+        """Drop the oldest runs of a thread that is over its size; the newest run always stays."""
         while page.size > self.keep.thread_bytes and page.lines and page.lines[0].run < page.runs - 1:
             oldest = page.lines[0].run
             gone = sum(line.size for line in page.lines if line.run == oldest)
@@ -156,7 +156,7 @@ class Notebook:
             page.size -= gone
 
     def tidy(self, owner: Owner) -> None:
-        """Forget the threads that were used longest ago."""
+        """Delete the least recently used threads beyond the retention limits."""
         idle = [key for key, page in self.pages.items() if not page.run]
         mine = sum(name == owner.name for name, _ in self.pages)
         size = sum(page.size for page in self.pages.values())

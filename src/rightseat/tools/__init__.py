@@ -1,1 +1,7 @@
-"""How a Python function, a process or another agent becomes a Tool."""
+"""Ways to make a Tool.
+
+- function: `@tool` and the JSON Schema of a Python function; worker threads for plain functions.
+- subprocess, child: functions that run in processes of their own.
+- delegate: an assistant, an agent or a flow as a tool.
+- text_calls: tool calls in the text of models without native tool calling.
+"""

@@ -1,7 +1,7 @@
 """The process of an isolated tool: `python -m rightseat.tools.child MODULE QUALNAME [CONFINEMENT]`.
 
-One JSON line in, one JSON line out; the line `null` asks what the tool takes. It leaves when its standard
-input ends, so it never outlives the server, however the server died.
+One JSON line in, one JSON line out; the line `null` asks for the tool's schema. The process exits when its
+standard input ends, so it never outlives the server.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def function_of(module: str, qualname: str, confinement: Confinement | None = No
 
 
 def package(folder: Path) -> None:
-    """Makes the plugin's lib/ the package `lib`, whatever else on the path is called so."""
-    # Its files import each other as a package or by their bare names.
+    """Install the plugin's lib/ as the package `lib`, whatever else on the path has that name."""
+    # Its files import each other as `lib.name` or as `name`.
     sys.path.append(str(folder))
     init = folder / "__init__.py"
     if init.is_file():
@@ -62,7 +62,7 @@ def package(folder: Path) -> None:
 
 
 def called(function: Callable[..., Any], args: dict[str, Any]) -> Any:
-    """A class is a tool of the original's SDK: it gets all parameters, twice."""
+    """Call the function. A class is a tool of the original SDK and gets all parameters twice."""
     if isinstance(function, type):
         made = function(args)
         value = getattr(made, "call", made)(args)
@@ -79,7 +79,7 @@ def described(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def answer(load: Load, line: bytes) -> bytes:
-    """The tool-call boundary, on the far side of the pipe."""
+    """Run one call and return its encoded reply; every exception becomes an error reply."""
     try:
         function = load()
         args = msgspec.json.decode(line)
@@ -101,9 +101,9 @@ def confine(confinement: Confinement) -> None:
 def allow(name: str, most: int) -> None:
     try:
         import resource
-    except ImportError:  # Windows has none of these; the time limit is the parent's
+    except ImportError:  # Windows has no resource limits; the parent enforces the timeout
         return
-    # Not every system knows every limit, and ours may be above one that holds already.
+    # A system may lack a limit, or have a lower one already.
     with contextlib.suppress(ValueError, OSError):
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
@@ -112,9 +112,9 @@ def allow(name: str, most: int) -> None:
 
 def main(module: str, qualname: str, told: str = "") -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what the tool prints must not get between our lines
+    os.dup2(2, 1)  # output of the tool must not mix with our lines
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # What is printed before a crash is what one wants to read.
+        # Flush each line, so that output before a crash is not lost.
         sys.stdout.reconfigure(line_buffering=True)
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
@@ -131,7 +131,7 @@ def main(module: str, qualname: str, told: str = "") -> None:
     while True:
         line = lines.get()
         if confinement is not None:
-            # Each call has its own time. The parent kills what is late; this holds when there is no parent.
+            # CPU time per call. The parent kills late calls; this limit works without it.
             allow("RLIMIT_CPU", int(time.process_time() + confinement.seconds) + 1)
         out.write(answer(load, line) + b"\n")
 

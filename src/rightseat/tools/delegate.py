@@ -1,8 +1,7 @@
-"""A Responder as a tool of another: an assistant, an agent or a flow that a model can call.
+"""Responder as a tool: an assistant, an agent or a flow that a model can call.
 
-Its steps, state and artifacts go through to the door as the caller's own; what it says and does is shown as a
-run inside the caller's (Nested), and its words are the tool's result; its questions become the caller's, and
-so on up to the door.
+Steps, state and artifacts of the sub-run appear as the caller's own; its text and tool calls are wrapped in
+SubRunEvent, and its text is the tool's result. Its questions become questions of the caller.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ REQUEST: dict[str, Any] = {
     "properties": {"request": {"type": "string", "description": "What is wanted, in full."}},
     "required": ["request"],
 }
-# Shown as what they are: a run of its own. Its text is not the caller's.
+# Wrapped in SubRunEvent: they are not the caller's own text and calls.
 Inside = (
     TextStart,
     TextDelta,
@@ -67,7 +66,7 @@ Inside = (
     Nested,
 )
 HOURS = 24 * 3600.0
-"""An errand takes as long as its run may: no tool's seconds count for it."""
+"""Sub-agent calls are bounded by the run's deadline, not by `tool_timeout`."""
 Through = StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
 
 
@@ -93,7 +92,7 @@ def responder_tool(name: str, description: str, responder: Responder, agent: str
 
 
 class Errand:
-    """One request that is handed over: what came of it so far, in this turn and before its questions."""
+    """One handed-over request: its text, questions and open messages so far."""
 
     def __init__(self, agent: str, ctx: ToolContext, request: str) -> None:
         self.agent = agent
@@ -109,7 +108,7 @@ class Errand:
         return Nested(self.turn.run, self.agent, self.call, event)
 
     def see(self, event: Event) -> Event | None:
-        """What the caller's client is shown of it."""
+        """Track an event and return what the caller's client gets of it, or None."""
         self.follow(event)
         match event:
             case TextStart() if self.texts:
@@ -142,7 +141,7 @@ class Errand:
                 pass
 
     def left(self) -> list[Event]:
-        """The ends of what it left open: it may fail, and the caller goes on."""
+        """Return the end events of open messages and steps: the sub-run may fail and the caller go on."""
         return [*map(self.shown, self.open.values()), *map(StepEnd, reversed(self.steps))]
 
     @property
@@ -160,8 +159,8 @@ class Errand:
 
 
 def inner(ctx: ToolContext, request: str) -> Turn:
-    """The caller's turn one level down: its own conversation, and none of the client's tools. An agent that
-    remembers threads finds the same one again when its question was answered, and no other."""
+    """Make the sub-run's turn: a conversation of its own, without the client's tools. A resumed sub-run keeps
+    its thread id, so that a stateful agent finds the thread again."""
     asked: list[str] = ctx.state["asked"] if ctx.state else []
     given = ctx.answers[len(ctx.answers) - len(asked) :]
     return replace(

@@ -1,4 +1,4 @@
-"""`@tool`: a typed Python function becomes a tool, its schema taken from signature and docstring."""
+"""`@tool`: make a tool of a typed Python function; the schema comes from its signature and docstring."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def tool(
     timeout: float | None = None,
     isolate: bool = False,
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool of a function. `confirm`: a person must say yes first. `isolate`: run it in a child process
-    that can be killed. A parameter annotated ToolContext gets the call's context and is not in the schema."""
+    """Make a tool of a function. `confirm`: a person must approve each call. `isolate`: run it in a child
+    process that can be killed. A parameter annotated ToolContext gets the context; the schema omits it."""
 
     def wrap(function: Function) -> Tool:
         signature = Signature(function)

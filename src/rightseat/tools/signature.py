@@ -1,4 +1,4 @@
-"""A function's parameters as a schema: from its annotations, its defaults and its docstring."""
+"""ToolSignature: the JSON Schema of a function, from its annotations, defaults and docstring."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = ("default", "examples", "example", "const", "enum")
 
 
 class Signature:
-    """The schema going out, the typed values coming in. A ToolContext parameter is in neither."""
+    """Schema of a function's parameters, and conversion of arguments to typed values."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
@@ -53,14 +53,14 @@ class Signature:
         self.schema = without_titles(self.model.model_json_schema())
 
     def bind(self, args: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
-        """The arguments as the function wants them: typed, with defaults, and the context where it asks."""
+        """Return the typed arguments with defaults, and the context if the function takes it."""
         model = self.model.model_validate(args)
         values = {name: getattr(model, f"field{number}") for number, name in enumerate(self.names)}
         return values if self.context is None else {**values, self.context: ctx}
 
 
 def parameter_notes(doc: str) -> dict[str, str]:
-    """What a docstring says of each parameter, in Google's form (`name: text`) or Sphinx's (`:param`)."""
+    """Return the description of each parameter from a docstring in Google or Sphinx (`:param`) style."""
     notes = dict(re.findall(r"^\s*:param\s+(?:[^:\s]+\s+)?(\w+):\s*(.+)$", doc, re.MULTILINE))
     section = re.search(rf"^{_SECTION}\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
     name, margin = "", 0
@@ -76,7 +76,7 @@ def parameter_notes(doc: str) -> dict[str, str]:
 
 
 def without_titles(schema: Any) -> Any:
-    """Pydantic titles every field after its name; a model pays for each such word and learns nothing."""
+    """Remove pydantic's titles: they repeat the field names and cost tokens."""
     if isinstance(schema, list):
         return [without_titles(item) for item in schema]
     if not isinstance(schema, dict):

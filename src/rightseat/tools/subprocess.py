@@ -1,7 +1,7 @@
-"""Tools in processes of their own (child.py), kept warm, and killed when a call is over time or cancelled.
+"""ToolProcesses: tools in child processes (child.py), reused, and killed on timeout or cancellation.
 
 The operator's own tools get the whole environment. A plugin's are confined: a clean environment, limits of
-memory and processor time, and what they print goes to the log.
+memory and CPU time, and output that goes to the log.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rightseat.errors import ConfigError, RightseatError
 
 log = logging.getLogger(__name__)
 MAX_IDLE = 2
-# Seconds that a plugin's process waits for another call.
+# Seconds that an idle process of a plugin waits for another call.
 REST = 60.0
 MAX_LINE = 16 << 20
-# What one child may print into the log: a loop that prints must not fill a disk.
+# Bytes that one child may print into the log: a printing loop must not fill the disk.
 MAX_PRINTED = 64 << 10
-# No more of the environment than Python needs: no key of the server's is for a plugin.
+# Variables that Python needs; a plugin must not see the server's keys.
 KEPT = (
     "PATH",
     "LANG",
@@ -40,14 +40,14 @@ KEPT = (
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
-    """How code runs that is not the operator's own."""
+    """Limits for code that is not the operator's own."""
 
     folder: str
-    """Where it lives and works: `lib` in it is a package."""
+    """Working folder of the child; its `lib` is a package."""
     memory: int
     """Bytes of address space."""
     seconds: float
-    """Of the processor, for one call."""
+    """CPU seconds for one call."""
     environment: dict[str, str] = {}
 
 
@@ -62,7 +62,7 @@ class ChildDied(RightseatError):
 
 
 class Isolated:
-    """Calls one function in child processes: a warm one if there is one, else a new one."""
+    """Calls one function in child processes: an idle one if there is one, else a new one."""
 
     def __init__(self, module: str, qualname: str, confinement: Confinement | None = None) -> None:
         if module == "__main__" or "<locals>" in qualname:
@@ -107,11 +107,11 @@ class Isolated:
         loop = asyncio.get_running_loop()
         self.idle.append((loop, process))
         if self.confinement is not None:
-            # There may be many plugins, and each waiting process holds its memory.
+            # There may be many plugins, and each idle process holds memory.
             loop.call_later(REST, self.expire, process)
 
     def expire(self, process: asyncio.subprocess.Process) -> None:
-        """End a child that is still, or again, without work."""
+        """Kill a child that is idle."""
         entry = next((entry for entry in self.idle if entry[1] is process), None)
         if entry is not None:
             self.idle.remove(entry)
@@ -120,7 +120,7 @@ class Isolated:
             task.add_done_callback(self.ending.discard)
 
     def warm(self) -> asyncio.subprocess.Process | None:
-        """A child that lives and belongs to this loop."""
+        """Take an idle child that is alive and belongs to this event loop."""
         loop = asyncio.get_running_loop()
         mine = [process for of, process in self.idle if of is loop and process.returncode is None]
         self.idle = [(loop, process) for process in mine[:-1]]
@@ -148,7 +148,7 @@ class Isolated:
         while (process := self.warm()) is not None:
             await kill(process)
         await asyncio.gather(*self.ending)
-        # A process that left the child's session may hold the pipe open for ever.
+        # A grandchild that left the session may hold the pipe open forever.
         for task in tuple(self.listening):
             task.cancel()
         await asyncio.gather(*self.listening, return_exceptions=True)
@@ -157,9 +157,9 @@ class Isolated:
 def command(module: str, qualname: str, confinement: Confinement | None) -> list[str]:
     if confinement is None:
         return [sys.executable, "-m", "rightseat.tools.child", module, qualname]
-    # Without the environment it is given: a command line can be read by anyone on the machine.
+    # Without its environment: other users can read a command line.
     told = msgspec.json.encode(structs.replace(confinement, environment={})).decode()
-    # -P: modules beside whatever the child works in are not for it to import by accident.
+    # -P: do not import modules from the working folder by accident.
     return [sys.executable, "-P", "-m", "rightseat.tools.child", module, qualname, told]
 
 
@@ -168,17 +168,17 @@ def environment(confinement: Confinement | None) -> dict[str, str]:
     if confinement is None:
         return {**os.environ, **paths}
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    # A plugin's folder stays as it is: a change in it would be taken for one of the plugin.
+    # No bytecode: a new file in the plugin's folder would count as a change of the plugin.
     ours = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **paths, **ours, **confinement.environment}
 
 
 async def listen(printed: asyncio.StreamReader, qualname: str) -> None:
-    """What a child prints, into the log, up to a limit."""
+    """Log what a child prints, up to a limit."""
     room = MAX_PRINTED
     kept = b""
     while data := await printed.read(8192):
-        # A line may come in pieces: `print` with several values writes each of them.
+        # A line may come in pieces: `print` writes each of its values.
         *lines, kept = (kept + data[: max(room, 0)]).split(b"\n")
         for line in lines:
             tell(qualname, line)
@@ -194,11 +194,11 @@ def tell(qualname: str, line: bytes) -> None:
 
 
 async def kill(process: asyncio.subprocess.Process) -> None:
-    # The whole session: what the tool has started goes with it.
+    # The whole session: processes that the tool started are killed too.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-    # The transport's pipes close one loop step later; without this a closing loop complains of them.
+    # The transport closes its pipes one loop step later; a closing loop would warn about them.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()

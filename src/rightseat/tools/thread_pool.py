@@ -1,7 +1,7 @@
-"""Threads for tools written as plain `def`.
+"""ToolThreadRunner: OS threads for tools written as plain `def`.
 
-A thread cannot be stopped. When its call times out or is cancelled it is abandoned and counted; beyond a
-limit new calls are refused, so that a tool that hangs takes a bounded number of threads with it.
+A thread cannot be stopped. When its call times out or is cancelled, it is abandoned and counted; beyond a
+limit new calls are refused, so a hanging tool blocks a bounded number of threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Threads:
         self.abandoned = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """The value of `work()`, from a thread of its own."""
+        """Return the value of `work()`, run in a thread of its own."""
         if self.abandoned >= self.limit:
             raise ThreadsExhausted(
                 f"{self.abandoned} earlier tool calls never came back. Give that tool a timeout of its own "
@@ -43,18 +43,18 @@ class Threads:
             error: BaseException | None = None
             try:
                 value = context.run(work)
-            except BaseException as caught:  # the caller's task raises it, whatever it is
+            except BaseException as caught:  # raised again in the caller's task
                 error = caught
-            # Without a loop there is nobody left who waits.
+            # The loop is closed: nobody waits.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self.settle, future, value, error)
 
-        # A daemon: an abandoned thread must not keep the process from leaving.
+        # Daemon: an abandoned thread must not block the exit of the process.
         threading.Thread(target=body, name="rightseat-tool", daemon=True).start()
         try:
             return await future
         except asyncio.CancelledError:
-            # A thread that is just done needs no counting: nobody would count it down again.
+            # A finished thread is not counted: nothing would decrement the counter.
             if future.cancelled():
                 self.abandoned += 1
             raise
@@ -65,7 +65,7 @@ class Threads:
         elif error is None:
             future.set_result(value)
         elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt):
-            # A Future refuses the first, and the others would end the whole server.
+            # A Future refuses StopIteration; the others would end the server.
             future.set_exception(RuntimeError(f"the tool raised {type(error).__name__}"))
         else:
             future.set_exception(error)

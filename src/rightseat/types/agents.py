@@ -1,7 +1,7 @@
-"""Agents as values: a Responder that lives elsewhere, and the place that has one or more of them.
+"""Agent and AgentSource: remote Responders and the endpoints that provide them.
 
-An [agents.NAME] table makes one AgentSource. What it has may change while it runs: a server that is down is
-listed as down and found again later, and a remote endpoint may have another agent tomorrow.
+An [agents.NAME] table makes one AgentSource. Its agents may change at run time: an unreachable server is
+listed as unavailable and retried, and a remote endpoint may add or remove agents.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rightseat.types.turn import Owner, Turn
 
 
 class Recalled(Struct, frozen=True):
-    """What an agent itself remembers of a thread."""
+    """State and messages that an agent keeps of a thread."""
 
     state: Any = None
     messages: tuple[Message, ...] = ()
 
 
 class Agent(Protocol):
-    """A Responder with a name. `down` says why it cannot be asked now; empty, it can."""
+    """Responder with a name. `unavailable_reason` is empty while it can be called."""
 
     @property
     def name(self) -> str: ...
@@ -40,13 +40,13 @@ class Agent(Protocol):
     def __call__(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
     async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
-        """None where it remembers no such thread, or nothing at all."""
+        """Return the agent's own state of a thread; None if it keeps none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """An agent as doors describe it: what it can do is its own matter."""
+    """Description of a remote agent for doors; its capabilities are not known here."""
 
     agent: Agent
     image: str = ""
@@ -72,16 +72,16 @@ class Guest:
 class AgentSource(Protocol):
     @property
     def agents(self) -> Mapping[str, Agent]:
-        """Those that are known now, by the names that clients ask for."""
+        """Agents known now, by the names that clients use."""
         ...
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What it can do besides: a remote endpoint's actions, as tools that run here."""
+        """Actions of the remote endpoint, as server tools."""
         ...
 
     async def start(self) -> None:
-        """Look what is there. What cannot be reached is looked for again, in the background."""
+        """Discover the agents. Unreachable ones are retried in the background."""
         ...
 
     async def close(self) -> None: ...

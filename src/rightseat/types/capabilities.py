@@ -1,8 +1,8 @@
-"""What models can do: one value that the engine reads, and one table of families by provider and name.
+"""Capabilities of models: the value that the engine reads, and a table of model families by provider.
 
-A table entry is a pattern at the beginning of a model's name. The first one that fits counts, so the special
-stands above the general; a name that none fits gets what its provider's models do as a rule. What a table of
-the configuration says ([models.NAME] images, tools, …) is said over it.
+A table entry is a pattern for the beginning of a model's name. The first match counts, so specific entries
+stand above general ones; a name without a match gets the provider's default. Keys of the configuration
+([models.NAME] images, tools, …) override the table.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rightseat.types.model import Model, Prompt
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
-    """`context` is None where nobody knows it; everything else is said."""
+    """Capabilities of a model. `context` is None where it is unknown."""
 
     tools: bool = True
     parallel: bool = True
-    """Several calls in one answer."""
+    """Several tool calls in one answer."""
     schema: bool = True
-    """An output schema is enforced by the model itself."""
+    """The model itself enforces an output schema."""
     images: bool = False
     reasoning: bool = False
     context: int | None = None
@@ -60,7 +60,7 @@ _OPENAI = (
     (r"codex", replace(_THINKING, context=200 * K)),
     (r"gpt-oss", Abilities(reasoning=True, context=131 * K)),
 )
-# Families whose weights anyone may serve: by an OpenAI-compatible server, by Ollama, by llama.cpp.
+# Open-weight families, served by an OpenAI-compatible server, Ollama or llama.cpp.
 _OPEN = (
     (r"gpt-oss", Abilities(reasoning=True, context=131 * K)),
     (r"deepseek-(r1|reasoner)", Abilities(schema=False, reasoning=True)),
@@ -100,43 +100,42 @@ _TABLE: dict[str, tuple[tuple[tuple[str, Abilities], ...], Abilities]] = {
     "local": (_OPEN, Abilities()),
     "empty": ((), _SEEING),
 }
-"""By provider: its families, and what is believed of a name that is none of them. `compatible` is any server
-that speaks OpenAI's API and is not OpenAI's. Where nobody can know, a picture is let through: whoever serves
-the model refuses it if need be."""
+"""Provider → its families and the default for other names. `compatible` is any OpenAI-compatible server that
+is not OpenAI's. Defaults allow images: the upstream refuses them if need be."""
 
 KEYS = Abilities.__struct_fields__
 
 
 def known(provider: str, name: str) -> Abilities:
-    """What the table says of a model; a fine-tune is known by what it was made of."""
+    """Return the capabilities of a model; a fine-tune has those of its base model."""
     return listed(provider, name) or _TABLE.get(provider, ((), Abilities()))[1]
 
 
 def listed(provider: str, name: str) -> Abilities | None:
-    """The entry of its family; None where the table has none, and `known` only guesses."""
+    """Return the table entry of a model's family; None where `lookup_capabilities` uses the default."""
     plain = bare(name)
     families = _TABLE.get(provider, ((), None))[0]
     return next((found for pattern, found in families if re.match(pattern, plain)), None)
 
 
 def bare(name: str) -> str:
-    """A model's own name: without the folder, the vendor or the `ft:` before it."""
+    """Strip the folder, the vendor and the `ft:` prefix from a model's name."""
     return name.lower().removeprefix("ft:").rsplit("/", 1)[-1]
 
 
 def said(believed: Abilities, options: Mapping[str, Any]) -> Abilities:
-    """What is believed of a model, with what its options say of it over it."""
+    """Return the capabilities with the values of a model's options over them."""
     return replace(believed, **{key: options[key] for key in KEYS if options.get(key) is not None})
 
 
 def abilities_of(model: Any) -> Abilities:
-    """What a model says of itself; one that says nothing is believed to do what most can."""
+    """Return the capabilities that a model declares, else the defaults."""
     found = getattr(model, "abilities", None)
     return found if isinstance(found, Abilities) else Abilities(images=bool(getattr(model, "images", True)))
 
 
 def sees(model: Any) -> bool:
-    """Whether a picture may be sent to it unasked: only to a model that is known to take one."""
+    """Whether a model is known to take images."""
     images = getattr(model, "images", None)
     if images is None:
         found = getattr(model, "abilities", None)
@@ -145,7 +144,7 @@ def sees(model: Any) -> bool:
 
 
 class Seat(Struct, frozen=True):
-    """A model as an assistant has it. `context` is what the configuration says, else what the table knows."""
+    """Model of an assistant. `context` is the configured window, else that of the table."""
 
     model: Model
     context: int | None = None

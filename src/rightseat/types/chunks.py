@@ -1,4 +1,4 @@
-"""What a model yields. Fragments have no ids and no open or close: `assemble.py` makes events of them."""
+"""Chunks that a model streams, without ids, starts or ends: `engine/assembler.py` makes events of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Refusal(Struct, frozen=True):
 
 
 class CallName(Struct, frozen=True):
-    """Call number `index` of this answer is to `name`. `enforced`: its arguments are certain to satisfy the
-    tool's schema (a grammar or the upstream sees to it), so they may be shown before they are complete."""
+    """Start of call number `index` of this answer. `enforced`: a grammar or the upstream guarantees that the
+    arguments satisfy the tool's schema, so they may be streamed before they are complete."""
 
     index: int
     name: str
@@ -46,7 +46,7 @@ class Used(Struct, frozen=True):
 
 
 class Finish(Struct, frozen=True):
-    """Why the model stopped. An answer without a Finish is not an answer."""
+    """Finish reason of the answer. An answer without one is incomplete."""
 
     reason: Literal["stop", "length", "content_filter", "calls"]
 
@@ -55,7 +55,7 @@ Fragment = Text | Reasoning | Refusal | CallName | CallArgs | Opaque | Used | Fi
 
 
 def joined(found: list[Fragment]) -> list[Fragment]:
-    """Words that came at once as one: every further step costs as much for one as for many."""
+    """Merge adjacent text chunks: every later step costs the same for one chunk of any length."""
     out: list[Fragment] = []
     texts: list[str] = []
     for fragment in found:

@@ -1,10 +1,10 @@
-"""What happens in a run, as small frozen values.
+"""Events of a run, as small frozen values.
 
-Shaped after AG-UI 1.0 (start / delta / end, snapshot / delta) but owned by us: no wire library's class is
-known here. Every door writes these in its own words; every Responder yields them.
+Modelled on AG-UI 1.0 (start / delta / end, snapshot / delta), without its classes. Every Responder yields
+them; every door translates them to its wire format.
 
-Grammar: RunStarted, then anything, then exactly one of RunFinished and RunFailed, and nothing after it.
-What is started is ended, except on RunFailed and on a call that was cut: **a call exists at CallEnd**.
+Order: RunStarted, then any events, then exactly one RunFinished or RunFailed as the last event. Every start
+has an end, except after RunFailed and for a truncated call: **a call exists once CallEnd is sent**.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ Reason = Literal["stop", "length", "content_filter", "calls", "interrupt"]
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens. `cached` ones are part of the input: they were known already and not read again. `cost` is what
-    they cost by the configuration, 0 where it says nothing."""
+    """Token usage. `cached` tokens are part of `input`. `cost` follows the configured prices, else 0."""
 
     input: int = 0
     output: int = 0
@@ -68,7 +67,7 @@ class ReasoningEnd(Struct, frozen=True, tag=True):
 
 
 class CallStart(Struct, frozen=True, tag=True):
-    """`client` tells who runs it: a client's call ends the run, any other is answered by a CallResult."""
+    """Start of a tool call. A `client` call ends the run; any other is followed by a CallResult."""
 
     id: str
     name: str
@@ -108,7 +107,7 @@ class StepEnd(Struct, frozen=True, tag=True):
 
 
 class Interrupt(Struct, frozen=True, tag=True):
-    """The run stops for a person: a question (ask), an approval (confirm) or missing values (form)."""
+    """Interrupt: the run waits for a person: a question (ask), an approval (confirm) or values (form)."""
 
     id: str
     kind: Literal["ask", "confirm", "form"]
@@ -117,7 +116,7 @@ class Interrupt(Struct, frozen=True, tag=True):
     call: str | None = None
     expires: float | None = None
     value: Any = None
-    """What an agent asked with, in its own shape: for clients that were made for this agent."""
+    """Original value of the agent's interrupt, for clients made for this agent."""
 
 
 class Artifact(Struct, frozen=True, tag=True):
@@ -141,8 +140,8 @@ class Custom(Struct, frozen=True, tag=True):
 
 
 class Nested(Struct, frozen=True, tag=True):
-    """Something that a run inside this one does: an agent that a tool call handed over to. Its RunStarted and
-    its end are in here too; its state, steps and artifacts are not, they are this run's."""
+    """Event of a sub-run: an agent that a tool call handed over to. Its RunStarted and final event are
+    wrapped too; its state, steps and artifacts are not: they appear as events of the outer run."""
 
     run: str
     agent: str
@@ -151,7 +150,7 @@ class Nested(Struct, frozen=True, tag=True):
 
 
 class RunFinished(Struct, frozen=True, tag=True):
-    """`pending` are the client's calls that the run waits for, `usage` is all of the run's model calls."""
+    """End of a run. `pending`: client calls that it waits for. `usage`: total of its model calls."""
 
     reason: Reason
     usage: Usage | None = None

@@ -1,4 +1,4 @@
-"""The conversation as values: five roles, parts, calls. Ids are strings that some door or the engine made."""
+"""Messages of a conversation: roles, content parts, tool calls. Ids are made by a door or the engine."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ class Text(Struct, frozen=True, tag=True):
 
 
 class Image(Struct, frozen=True, tag=True):
-    """`url` is an address or a `data:` URL; it is passed on to the model, never fetched here."""
+    """Image part. `url` is an address or a `data:` URL; it is passed to the model, never fetched here."""
 
     url: str
     detail: str | None = None
     name: str | None = None
-    """Of the file that it was, where the client says it."""
+    """File name, where the client sends one."""
 
 
 class File(Struct, frozen=True, tag=True):
-    """A file as the client sent it: base64 `data` or an upstream's `file_id`."""
+    """File part as the client sent it: base64 `data` or an upstream's `file_id`."""
 
     name: str | None = None
     media_type: str | None = None
     data: str | None = None
     file_id: str | None = None
     read: bool = False
-    """What it says stands in the conversation already: a model is told its name, and tools get it."""
+    """Whether its text is in the conversation already: the model sees only its name, tools get the file."""
 
 
 Part = Text | Image | File
 
 
 class Call(Struct, frozen=True):
-    """`arguments` is JSON text, always an object; `id` is ours once the engine has seen the call."""
+    """Tool call. `arguments` is the JSON text of an object; the engine replaces `id` with its own."""
 
     id: str
     name: str
@@ -45,7 +45,7 @@ class Call(Struct, frozen=True):
 
 
 class Opaque(Struct, frozen=True):
-    """A provider's blob (thinking signatures) that must travel back to it unchanged."""
+    """Provider-specific data, such as a thinking signature, that must be sent back to it unchanged."""
 
     provider: str
     blob: Any
@@ -66,5 +66,5 @@ class Message(Struct, frozen=True):
 
 
 def said(role: Role, text: str, **more: Any) -> Message:
-    """A message of plain text."""
+    """Make a message of plain text."""
     return Message(role, (Text(text),) if text else (), **more)

@@ -1,4 +1,4 @@
-"""What a model is asked, and the one method a model has."""
+"""The Model protocol and the Prompt that it takes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rightseat.types.messages import Message
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as a model sees it."""
+    """Name, description and JSON Schema of a tool, as sent to a model."""
 
     name: str
     description: str
     parameters: dict[str, Any]
     strict: bool = False
-    """The client asks the vendor to enforce the schema."""
+    """Whether the client asks the vendor to enforce the schema."""
 
 
 class ToolChoice(Struct, frozen=True):
@@ -27,9 +27,9 @@ class ToolChoice(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Sampling as the caller gave it: None means not given, and 0 and False are given.
+    """Sampling options of the caller. None means not set; 0 and False are values.
 
-    `extra` holds further fields that an OpenAI-compatible upstream may know; other models ignore them.
+    `extra` holds further fields for OpenAI-compatible upstreams; other models ignore them.
     """
 
     temperature: float | None = None
@@ -42,13 +42,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Raw(Struct, frozen=True):
-    """A text, or its tokens, to go on with as it is: for models that have `completes`."""
+    """Text or tokens to continue without a chat template: for models with `completes`."""
 
     text: str | tuple[int, ...]
     grammar: str = ""
-    """What may be written, as GBNF."""
+    """GBNF grammar of the output."""
     logprobs: int | None = None
-    """How many likely tokens are told beside each one written; None: no probabilities at all."""
+    """Number of alternatives reported for each token; None: no probabilities."""
     echo: bool = False
 
 
@@ -60,13 +60,13 @@ class Prompt(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     conversation: str | None = None
     parent: str | None = None
-    """The conversation that this one was forked from."""
+    """Id of the conversation that this one was forked from."""
     raw: Raw | None = None
-    """Instead of everything else but the settings."""
+    """Replaces all other fields except `settings`."""
 
     @property
     def callable(self) -> tuple[ToolSpec, ...]:
-        """The tools that may be called: none, the named one, or all."""
+        """Tools that `tool_choice` allows: none, the named one, or all."""
         choice = self.tool_choice
         if choice.mode == "none":
             return ()
@@ -74,11 +74,11 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
     @property
     def must(self) -> bool:
-        """Whether a tool has to be called."""
+        """Whether the model has to call a tool."""
         return self.tool_choice.mode in ("required", "named") and bool(self.callable)
 
 
 class Model(Protocol):
-    """Answers one prompt. Cancelling the iteration must cancel the work behind it."""
+    """Streams the answer to one prompt. Closing the iterator must cancel the work behind it."""
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]: ...

@@ -1,4 +1,4 @@
-"""What somebody meant: the known word nearest to the one that was written."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A sentence with the nearest word; where none is near, all that are known."""
+    """Return a sentence that suggests the closest name, or lists all names if none is close."""
     listed = list(known)
     near = nearest(word, listed)
     return f"Did you mean {near!r}?" if near else f"Known: {', '.join(listed)}."

@@ -1,7 +1,7 @@
-"""The type that everything turns around.
+"""Responder and Layer, the central types.
 
-A model loop, a remote agent and a flow are Responders, so each stands behind every door and each can be a
-tool of another. A Layer wraps one: guardrails, recording, limits, tracing.
+A model loop, a remote agent and a flow are Responders, so every door can serve each of them and each can be
+a tool of another. A Layer wraps a Responder: guardrails, recording, limits, tracing.
 """
 
 from __future__ import annotations

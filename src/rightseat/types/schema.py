@@ -1,4 +1,4 @@
-"""JSON Schema checks. Nothing is ever fetched: a `$ref` to http or file would read what a stranger names."""
+"""JSON Schema validation. Remote `$ref`s are never fetched: the schema is untrusted input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Checker:
         )
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with the value, in words for a model or a person; None when nothing is."""
+        """Describe what is wrong with the value, for a model or a person; None if it is valid."""
         if self.validator.is_valid(value):
             return None
         words = []
@@ -39,7 +39,7 @@ class Checker:
         return "; ".join(words)
 
     def missing(self, value: Any) -> list[tuple[str, ...]] | None:
-        """Where required values are not there, as paths of keys; None when anything else is wrong too."""
+        """Return the key paths of missing required values; None if there are other errors too."""
         found: list[tuple[str, ...]] = []
         for error in self.validator.iter_errors(value):
             path = tuple(step for step in error.instance_path if isinstance(step, str))
@@ -55,7 +55,7 @@ _cache: OrderedDict[bytes, Checker] = OrderedDict()
 
 
 def checker(schema: dict[str, Any]) -> Checker:
-    """A checker for the schema, from a bounded cache; CallerError when the schema itself is no good."""
+    """Return a validator for the schema from a bounded cache; raise CallerError if the schema is invalid."""
     try:
         key = msgspec.json.encode(schema)
     except RecursionError:
@@ -86,7 +86,7 @@ def _compile(schema: dict[str, Any], size: int) -> Checker:
 
 
 def depth(value: Any) -> int:
-    """Levels of nesting, without recursion: the value is a stranger's."""
+    """Return the nesting depth, without recursion: the value is untrusted."""
     level, row = 0, [value]
     while row:
         level += 1

@@ -1,8 +1,8 @@
-"""What is kept when a turn stops for the outside, and where it is kept.
+"""Store and Continuation: the saved state of a turn that waits for a client or a person.
 
-A Continuation is everything the engine needs to go on, so that any process that shares the Store can. It is
-taken once. Doors hold only its unguessable id, the *ticket*: inside call ids (`call_<ticket>_<n>`), message
-ids (`msg_<ticket>_<n>`) and interrupt ids (`ask_<ticket>_<n>`).
+A Continuation holds everything the engine needs to resume, so any process that shares the Store can. It is
+taken once. Doors see only its unguessable *resume token*, inside call ids (`call_<token>_<n>`), message ids
+(`msg_<token>_<n>`) and interrupt ids (`ask_<token>_<n>`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_\d+")
 
 
 class Ids:
-    """The ids of one run, all with the run's ticket in them. A run that goes on keeps its ticket."""
+    """Generator of one run's ids, all with its resume token in them. A resumed run keeps its token."""
 
     def __init__(self, ticket: str | None = None, number: int = 0) -> None:
         self.ticket = ticket or secrets.token_hex(12)
@@ -45,31 +45,31 @@ class Ids:
 
 
 def ticket_of(id: str | None) -> str | None:
-    """The ticket inside one of our ids; None for anybody else's."""
+    """Return the resume token inside one of our ids; None for any other id."""
     found = _ID.fullmatch(id) if id else None
     return found[1] if found else None
 
 
 def theirs(events: Iterable[object]) -> tuple[set[str], set[str]]:
-    """The calls of events, and the tickets in all their ids: by these their results and continuations are
-    kept."""
+    """Return the call ids of events and the resume tokens in them: the store keys of their results and
+    continuations."""
     calls = {event.id for event in events if isinstance(event, CallStart | Interrupt)}
     return calls, {ticket for id in calls if (ticket := ticket_of(id))}
 
 
 class Open(Struct, frozen=True):
-    """A question that waits for its answer: which of a Pause's it is, and how often it was put again."""
+    """Question that waits for its answer. `place`: index in the Pause. `again`: how often it was repeated."""
 
     interrupt: Interrupt
     ask: Ask
     place: int = 0
     again: int = 0
     given: dict[str, Any] = {}
-    """Of a form, what was answered already."""
+    """Fields of a form that are answered already."""
 
 
 class Kept(Struct, frozen=True):
-    """A call's result, or that it waits, or what its tool left to be called again with."""
+    """State of a tool call: its result, its open questions, or the state of its paused tool."""
 
     result: str | None = None
     failed: bool = False
@@ -79,12 +79,12 @@ class Kept(Struct, frozen=True):
     paused: bool = False
     state: Any = None
     answers: tuple[Any, ...] = ()
-    """To the questions of earlier pauses; `fresh` are those to the open ones, by their place."""
+    """Answers to earlier pauses; `fresh` has the answers to the open questions, by their place."""
     fresh: dict[int, Any] = {}
 
     @property
     def heard(self) -> tuple[Any, ...]:
-        """All answers in the order of the questions, whatever order they came in."""
+        """All answers in the order of the questions."""
         return (*self.answers, *(self.fresh[place] for place in sorted(self.fresh)))
 
 
@@ -93,17 +93,17 @@ class Continuation(Struct, frozen=True, kw_only=True):
     owner: Owner
     assistant: str
     added: tuple[Message, ...]
-    """What this run said so far; the last one is the assistant message with *all* its calls."""
+    """Messages of this run so far; the last is the assistant message with *all* its calls."""
     calls: dict[str, Kept]
     rounds: int
     number: int
-    """Of the last id that was given out."""
+    """Number of the last id generated."""
     digest: str
     expires: float
 
 
 class Bound(Struct, frozen=True):
-    """The question, or the client's call, that a conversation without ids waits on."""
+    """Question or client call that a conversation without ids waits for."""
 
     interrupt: str
     kind: Literal["ask", "confirm", "form", "call"]
@@ -111,12 +111,12 @@ class Bound(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Keeps what must outlive a request. The owner is the first part of every key."""
+    """Keeps state that outlives a request. The owner is the first part of every key."""
 
     async def save(self, continuation: Continuation) -> None: ...
 
     async def take(self, owner: Owner, ticket: str) -> Continuation | None:
-        """The continuation, once: whoever comes second gets None."""
+        """Remove and return the continuation; a second caller gets None."""
         ...
 
     async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None: ...
@@ -124,7 +124,7 @@ class Store(Protocol):
     async def release(self, owner: Owner, conversation: str) -> Bound | None: ...
 
     async def remember(self, owner: Owner, results: dict[str, str]) -> None:
-        """Keep what server calls gave, by call id: history may name it, but only we say what it was."""
+        """Keep the results of server calls by call id: a client's history is not trusted for them."""
         ...
 
     async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...
@@ -132,12 +132,12 @@ class Store(Protocol):
 
 @runtime_checkable
 class Notes(Protocol):
-    """Keeps how far something has come that must survive the process: a flow, after each of its steps. A
-    Store may have it; both of ours do."""
+    """Keeps checkpoints that survive the process, such as a flow's after each step. Optional for a Store;
+    both of ours implement it."""
 
     async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
-        """Keep this under the key, in place of what was there; for so long, else as long as a continuation.
-        What begins with a thread's id and a slash goes with the thread."""
+        """Keep or replace `body` under the key for `seconds`, else as long as a continuation. Keys that begin
+        with a thread's id and a slash are deleted with the thread."""
         ...
 
     async def noted(self, owner: Owner, key: str) -> bytes | None: ...

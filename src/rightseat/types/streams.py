@@ -1,4 +1,4 @@
-"""Async iterators: entered, bounded, merged. No `yield` stands inside a task group or a timeout."""
+"""Helpers for async iterators: close, time out, merge. No `yield` is inside a task group or a timeout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
-    """Enter a stream: whatever happens, it is closed here and not by the garbage collector."""
+    """Context manager that closes a stream on exit, instead of leaving it to the garbage collector."""
 
     __slots__ = ("stream",)
 
@@ -32,8 +32,8 @@ class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
 
 
 class Offered(AsyncIterator[T]):
-    """A stream that offers what is new to `taken` first, while its reader waits. What is taken there is not
-    given out: the reader sleeps on."""
+    """Stream that offers a new item to `on_item` first while its reader waits. If `on_item` returns True, the
+    item is consumed and the reader is not woken."""
 
     __slots__ = ("stream", "taken")
 
@@ -42,7 +42,7 @@ class Offered(AsyncIterator[T]):
         self.taken: Callable[[T], bool] | None = None
 
     def __aiter__(self) -> AsyncGenerator[T, None]:
-        # Itself, and not through this class: every item would pay for it.
+        # The generator itself: a call through this class would cost time for every item.
         return self.stream
 
     async def __anext__(self) -> T:
@@ -53,7 +53,7 @@ class Offered(AsyncIterator[T]):
 
 
 async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterator[T]:
-    """The stream, with TimeoutError once `seconds` have passed in all."""
+    """Yield the items of a stream; raise TimeoutError once `seconds` have passed in total."""
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     async with closing(stream):
         while True:
@@ -66,12 +66,12 @@ async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterat
 
 
 def numbered(*streams: AsyncIterator[T]) -> AsyncIterator[T | tuple[int, T]]:
-    """As `merge`, but an only stream is given as it is: its items pay for no number."""
+    """Merge streams as `merge` does; a single stream is returned unchanged, without numbers."""
     return streams[0] if len(streams) == 1 else merge(*streams)
 
 
 async def merge(*streams: AsyncIterator[T], size: int = 64) -> AsyncIterator[tuple[int, T]]:
-    """Items of all streams as they come, with each stream's number; a slow reader holds the streams back."""
+    """Yield (stream number, item) of all streams as they arrive; a slow reader applies backpressure."""
     items: deque[tuple[int, T]] = deque()
     room = asyncio.Semaphore(size)
     wake = asyncio.Event()

@@ -1,7 +1,7 @@
-"""What a thread is made of, and the Journal that keeps threads: all that was said, numbered across its runs.
+"""ThreadStore and the entries of a thread, numbered across its runs.
 
-A thread's log holds events and, before each run, what its client posted. Adjacent deltas may be kept as one
-row: it remembers where each of its numbers ended, so that a reader may come in at any of them.
+A thread's log holds events and, before each run, the client's UserInput. Adjacent deltas may be stored as one
+EntryRow with the offset of each entry, so that a reader can start at any number.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ RESTARTED = RunFailed(
 
 
 class Posted(Struct, frozen=True, tag=True):
-    """What the client said for the run that follows."""
+    """Input of the client for the run that follows."""
 
     messages: tuple[Message, ...]
     state: Any = None
-    """The agent's, as the client has it: what the run changes is changed from here."""
+    """Agent state as the client has it: the base of the run's state deltas."""
     assistant: str = ""
-    """Who was asked. One thread may have several."""
+    """Assistant of the run. A thread may have several."""
     after: tuple[str, ...] = ()
-    """What the client had before these, by its ids: the answer that they follow. What else follows it in the
-    thread was cut off (`http/agui/standing.py`)."""
+    """Ids of the answer that these messages follow. Later entries of the thread are not on the visible branch
+    (see http/agui)."""
     resumed: bool = False
-    """It answers a question of the thread: it goes on, whatever of the talk is posted with it."""
+    """Whether it answers an interrupt: the branch continues, whatever history is posted with it."""
 
 
 Entry = Event | Posted
@@ -51,48 +51,48 @@ class Thread(Struct, frozen=True, kw_only=True):
     created: float
     updated: float
     last: int = 0
-    """The number of its newest entry."""
+    """Number of the newest entry."""
     size: int = 0
     archived: bool = False
     run: str = ""
-    """The run that is under way."""
+    """Id of the active run."""
 
 
 class Keep(Struct, frozen=True):
-    """How much is kept. What is over it goes, the oldest first; a running thread never does."""
+    """Retention limits. The oldest threads beyond them are deleted; a running thread never is."""
 
     days: float = 0
-    """Days without use; 0 is for ever."""
+    """Days without use; 0: forever."""
     threads: int = 1000
-    """For each owner."""
+    """Threads per owner."""
     thread_bytes: int = 16 << 20
     bytes: int = 1 << 30
 
 
 @runtime_checkable
 class Journal(Protocol):
-    """Keeps threads. The owner is the first part of every key: another owner's thread does not exist."""
+    """Keeps threads. The owner is the first part of every key: threads of other owners are invisible."""
 
     def keeps(self, owner: Owner, thread: str) -> bool: ...
 
     async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
-        """Lease the thread to a run, and say which number its entries come after. Conflict when another run
-        has it. A thread that is not there is made, and called `name`."""
+        """Lease the thread to a run and return the number of its last entry. Raise Conflict when another run
+        has it. Create a missing thread with this name."""
         ...
 
     def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
-        """Keep entries from number `first` on. The one that ends the run ends the lease too. Nothing is
-        raised: an answer goes on although it cannot be kept."""
+        """Store entries from number `first` on. The run's last event ends the lease. Raises nothing: a run
+        goes on although it cannot be stored."""
         ...
 
     async def read(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
     ) -> list[Numbered]:
-        """The next of them, all that was appended by now included; none at the end."""
+        """Return the next page of entries, including all appended so far; empty at the end."""
         ...
 
     async def opening(self, owner: Owner, thread: str, number: int) -> int:
-        """The number before the first entry of the run that `number` belongs to."""
+        """Return the number before the first entry of the run that `number` belongs to."""
         ...
 
     async def find(self, owner: Owner, thread: str) -> Thread | None: ...
@@ -106,7 +106,7 @@ class Journal(Protocol):
         limit: int = 100,
         skip: int = 0,
     ) -> list[Thread]:
-        """The newest first."""
+        """Return threads, the newest first."""
         ...
 
     async def change(
@@ -114,7 +114,7 @@ class Journal(Protocol):
     ) -> Thread | None: ...
 
     async def delete(self, owner: Owner, thread: str) -> bool:
-        """With all that is the thread's: what waits for an answer, and what its tools gave."""
+        """Delete the thread with its continuations, tool results and checkpoints."""
         ...
 
     async def close(self) -> None: ...
@@ -129,7 +129,7 @@ def is_delta(entry: Entry) -> TypeGuard[Delta]:
 
 
 def ends(entry: Entry) -> bool:
-    """Whether it is the last of a run."""
+    """Whether the entry ends a run."""
     return isinstance(entry, _ENDS)
 
 
@@ -138,14 +138,14 @@ def words(entry: Delta) -> str:
 
 
 def saying(entry: Delta, text: str) -> Delta:
-    """The same delta with other words."""
+    """Return the delta with another text."""
     if isinstance(entry, CallArgs):
         return msgspec.structs.replace(entry, json=text)
     return msgspec.structs.replace(entry, text=text)
 
 
 class Row(Struct, frozen=True):
-    """One entry, or several deltas as one: `cuts` are then the lengths up to each of its numbers."""
+    """One entry, or several deltas merged; `offsets` has the text length at each number."""
 
     first: int
     last: int
@@ -153,7 +153,7 @@ class Row(Struct, frozen=True):
     cuts: tuple[int, ...] = ()
 
     def between(self, after: int, until: int | None = None) -> Numbered | None:
-        """Of this row what comes after one number and not after another."""
+        """Return the part of the row after one number and up to another; None if it has none."""
         last = self.last if until is None else min(self.last, until)
         if last <= after or last < self.first:
             return None
@@ -164,7 +164,7 @@ class Row(Struct, frozen=True):
 
 
 def rows(numbered: Iterable[Numbered]) -> list[Row]:
-    """Entries in their order as rows, adjacent deltas of the same thing merged."""
+    """Convert entries to rows; adjacent deltas of the same message or call are merged."""
     found: list[Row] = []
     group: list[Numbered] = []
     for number, entry in numbered:
@@ -180,14 +180,14 @@ def rows(numbered: Iterable[Numbered]) -> list[Row]:
 def _adjoins(before: Numbered, number: int, entry: Entry) -> bool:
     last, earlier = before
     if type(entry) is TextDelta and type(earlier) is TextDelta:
-        # Nearly all are, and there are many of them.
+        # Fast path: nearly all entries are text deltas.
         same = entry.id == earlier.id and number == last + 1
         return same and entry.logprobs is None and earlier.logprobs is None
     if number != last + 1 or type(entry) is not type(earlier) or not is_delta(entry):
         return False
     if not is_delta(earlier) or entry.id != earlier.id:
         return False
-    # A text's likelihoods belong to its own words.
+    # Log probabilities belong to their own text.
     return getattr(entry, "logprobs", None) is None and getattr(earlier, "logprobs", None) is None
 
 
@@ -201,9 +201,9 @@ def _row(group: list[Numbered]) -> Row:
 
 
 def posted(turn: Turn, *, new: bool, results: bool = False) -> Posted:
-    """Of the posted history what this thread has not seen: all of it if it is new, else what follows the
-    assistant's last message. Results that we gave are in the log already, under the same ids; with `results`
-    they are there twice, because such a client gives its own calls' results ids like ours."""
+    """Return the posted messages that the thread does not have: all if it is new, else those after the last
+    assistant message. Tool results of ours are in the log already and left out, unless `results` is set: such
+    a client gives results of its own calls ids like ours."""
     messages = turn.messages
     start = 0
     if not new:
@@ -221,7 +221,7 @@ def posted(turn: Turn, *, new: bool, results: bool = False) -> Posted:
 
 
 def title(messages: Sequence[Message]) -> str:
-    """A thread's first name: how its user began."""
+    """Make the first title of a thread from the first user message."""
     first = next((message.text for message in messages if message.role == "user"), "")
     line = " ".join(first.split())
     return line if len(line) <= NAME_LENGTH else f"{line[: NAME_LENGTH - 1]}…"

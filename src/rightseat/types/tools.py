@@ -1,8 +1,8 @@
-"""Tools as values: something with a name, a schema and perhaps a way to run it.
+"""Tool, Toolset and the values that tools return.
 
-A tool's `call` yields events (progress, state, steps) and ends with one Result or one Pause. A plain function
-becomes a tool by `@tool` (function.py); a flow or an agent is a tool by `responder_tool`; a client's tool has
-no `call` and ends the run.
+A tool's `call` yields events (progress, state, steps) and ends with one Result or one Pause. `@tool` makes a
+tool of a function (tools/function.py), `make_responder_tool` of a flow or an agent. A client's tool has no
+`call` and ends the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ APPROVAL: dict[str, Any] = {
 
 
 class Result(Struct, frozen=True):
-    """What a tool gave back. A string goes on as it is, None as an empty string, all else as JSON."""
+    """Result of a tool call. A string is passed on unchanged, None as an empty string, all else as JSON."""
 
     content: Any = None
     failed: bool = False
@@ -44,23 +44,23 @@ class Result(Struct, frozen=True):
 
 
 def plainly(value: Any) -> Any:
-    """What JSON has no form for: a pydantic model as its fields, anything else as its text."""
+    """Encode a value that JSON lacks: a pydantic model as its fields, anything else as its text."""
     dump = getattr(value, "model_dump", None)
     return str(value) if dump is None else dump(mode="json")
 
 
 def failure(code: str, message: str) -> Result:
-    """The one shape in which anything that went wrong with a call reaches the model and the client."""
+    """Make the Result that reports a failed call to the model and the client."""
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
 def approves(answer: Any) -> bool:
-    """Whether an answer to a confirm is a yes; a form may send more than was asked for."""
+    """Whether the answer to a confirm question approves; extra fields are ignored."""
     return isinstance(answer, dict) and answer.get("approved") is True
 
 
 class Ask(Struct, frozen=True):
-    """A question to the person: free text (ask), yes or no (confirm), or values that fit a schema (form)."""
+    """Question to the person: free text (ask), yes or no (confirm), or values that fit a schema (form)."""
 
     message: str
     kind: Literal["ask", "confirm", "form"] = "ask"
@@ -68,14 +68,14 @@ class Ask(Struct, frozen=True):
 
 
 class Pause(Struct, frozen=True):
-    """The tool stops here. It is called again with `state` and the answers, perhaps by another process."""
+    """Pause of a tool. It is called again with `state` and the answers, perhaps in another process."""
 
     asks: tuple[Ask, ...]
     state: Any = None
 
 
 class Asked(BaseException):
-    """Unwinds a function that asked. Not an Exception: a tool's own `except Exception` must not eat it."""
+    """Signal that unwinds a function that asks. Not an Exception: `except Exception` must not catch it."""
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ask.message)
@@ -84,30 +84,30 @@ class Asked(BaseException):
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a tool may know of its call. Called again after a Pause, it also has `state` and `answers`."""
+    """Context of a tool call. After a Pause it also has `state` and `answers`."""
 
     turn: Turn
     call_id: str = ""
     state: Any = None
     answers: tuple[Any, ...] = ()
     said: tuple[Message, ...] = ()
-    """What this turn has said and found out so far, after the messages it began with."""
+    """Messages of this turn so far, after those that it began with."""
     budget: int | None = None
-    """Tokens that the result may take of the model's context; None where nobody knows how large that is."""
+    """Tokens that the result may take; None if the model's context window is unknown."""
     key: str = ""
-    """What a peer may know a repeated call by, where the caller may have to repeat it."""
+    """Idempotency key for the peer, where the caller may have to repeat the call."""
     asked: int = attribute(default=0, init=False)
 
     def ask(self, message: str, schema: dict[str, Any] | None = None) -> Any:
-        """Ask the person and return the answer. The run stops meanwhile and the function starts anew with the
-        answer, so ask before doing anything that must not be done twice."""
+        """Ask the person and return the answer. The run stops meanwhile, and the function restarts with the
+        answer: ask before any side effect that must not happen twice."""
         if self.asked < len(self.answers):
             self.asked += 1
             return self.answers[self.asked - 1]
         raise Asked(Ask(message) if schema is None else Ask(message, "form", schema))
 
     def confirm(self, message: str) -> bool:
-        """Ask for a yes or no."""
+        """Ask the person for approval; return whether it was given."""
         if self.asked < len(self.answers):
             self.asked += 1
             return approves(self.answers[self.asked - 1])
@@ -129,14 +129,14 @@ class Tool:
     close: Callable[[], Awaitable[None]] | None = None
     strict: bool = False
     effect: Literal["reads", "writes", "dangerous"] = "writes"
-    """The most that a call may do."""
+    """The strongest effect that a call may have."""
     outside: bool = False
-    """What it gives is written by others: pages, mails, services. It may say anything."""
+    """Whether its result is untrusted content: web pages, mails, other services."""
     asks: bool = False
-    """It asks for a person's yes itself, before it does anything."""
+    """Whether the tool itself asks for approval before any effect."""
     check: Callable[[Any], str | None] | None = None
-    """Says what is wrong with arguments, in place of the schema: a tool that asks for what is missing takes
-    less than its schema demands."""
+    """Validates the arguments instead of the schema and returns the problem: a tool that asks for missing
+    values accepts less than its schema requires."""
 
     @property
     def client(self) -> bool:
@@ -148,42 +148,42 @@ class Tool:
 
 
 class ToolSource(Protocol):
-    """Tools beyond an assistant's own, such as plugins': too many to show, so each turn is offered some."""
+    """Set of further tools, such as plugins': too many for one prompt, so each turn gets a selection."""
 
     def __contains__(self, name: object, /) -> bool:
-        """Whether one of its tools is called so, offered or not."""
+        """Whether one of its tools has this name, selected or not."""
         ...
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What people could ask: doors suggest it."""
+        """Suggested questions, shown by doors."""
         ...
 
     @property
     def groups(self) -> dict[str, str]:
-        """What a turn can be limited to (Turn.plugins): id → name."""
+        """Plugins that a turn can be limited to (Turn.plugins): id → name."""
         ...
 
     def asked(self, turn: Turn, /) -> Turn:
-        """The turn, with a question where the person said nothing and it is clear what is meant."""
+        """Return the turn, with a default question if the person sent none and only one fits."""
         ...
 
     async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
-        """Add the tools of a turn, in a stable order. While it runs more may be added, none taken away."""
+        """Add the tools of a turn to `tools`, in a stable order. Later calls may add more, never remove."""
         ...
 
     def digest(self, names: Iterable[str], /) -> str:
-        """Changes when one of these tools does."""
+        """Return a hash that changes when one of these tools changes."""
         ...
 
 
 def client_tool(spec: ToolSpec) -> Tool:
-    """A tool that runs where the person is: in the browser, in OpenBB, in an OpenAI client's own program."""
+    """Make a tool that the client runs: the browser, OpenBB, an OpenAI client's own program."""
     return Tool(spec.name, spec.description, spec.parameters, strict=spec.strict)
 
 
 def toolset(server: tuple[Tool, ...], client: tuple[ToolSpec, ...]) -> dict[str, Tool]:
-    """All tools of a turn by name, server tools first; a client's tool never shadows one of the server's."""
+    """Return all tools by name, server tools first; a client tool never shadows a server tool."""
     tools = {tool.name: tool for tool in server}
     for spec in client:
         tools.setdefault(spec.name, client_tool(spec))

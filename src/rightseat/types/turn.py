@@ -1,4 +1,4 @@
-"""One turn of a conversation as a door has read it, free of any door's wire."""
+"""Turn: one request of a conversation, independent of the door's wire format."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rightseat.types.model import Raw, Settings, ToolChoice, ToolSpec
 
 MAX_DEPTH = 5
 Caution = Literal["off", "dangerous", "writes", "all"]
-"""Which calls a person must agree to once something from outside was read."""
+"""Effects of calls that need approval once untrusted content is in the conversation."""
 
 
 class Owner(Struct, frozen=True):
-    """Whose turn it is: the first part of every store key. Another owner's thread does not exist."""
+    """Owner of a turn: the first part of every store key. Threads of other owners are invisible."""
 
     name: str = "local"
 
 
 class Answer(Struct, frozen=True):
-    """A person's answer to an Interrupt: a value, or plain text where a door has only text."""
+    """Answer of a person to an Interrupt: a value, or plain text where the door has only text."""
 
     interrupt: str
     status: Literal["resolved", "cancelled"] = "resolved"
@@ -30,27 +30,27 @@ class Answer(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """Something the application says about itself (AG-UI context, a widget's data)."""
+    """Context item of the application (AG-UI context, a widget's data)."""
 
     description: str
     value: str
 
 
 class Forwarded(Struct, frozen=True):
-    """What an application sends beside the conversation, for agents and tools to read. Its client wrote it:
-    nothing here may decide what somebody is allowed to do."""
+    """Properties that an application sends beside the conversation, for agents and tools. The client wrote
+    them: they never decide about permissions."""
 
     properties: dict[str, Any] = {}
     """CopilotKit's `properties`, AG-UI's `forwardedProps`."""
     extensions: dict[str, Any] = {}
     config: dict[str, Any] = {}
-    """The configuration of the agent that is asked."""
+    """Configuration of the called agent."""
     node: str = ""
-    """Where the client believes the agent to be: it goes on from there, if it waits."""
+    """Node at which the client believes the agent to wait; a waiting agent resumes there."""
 
 
 class Topics(Struct, frozen=True):
-    """What a client itself wants to be kept to, beside the operator's rules: it only makes them stricter."""
+    """Topic rules of the client. They only tighten the operator's."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -60,11 +60,11 @@ class Turn(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     assistant: str | None = None
     model: str | None = None
-    """What the client would have it answered with, of the models that the assistant lets it choose."""
+    """Model that the client chooses, among those that the assistant offers."""
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     plugins: tuple[str, ...] = ()
-    """Only the tools of these plugins, besides the assistant's own and the client's; none is all."""
+    """Plugins whose tools may be used; empty: all. The assistant's and the client's own tools stay."""
     output_schema: dict[str, Any] | None = None
     settings: Settings = Settings()
     context: tuple[Context, ...] = ()
@@ -74,26 +74,26 @@ class Turn(Struct, frozen=True, kw_only=True):
     run: str = ""
     owner: Owner = Owner()
     headers: dict[str, str] = {}
-    """By whose trace it is, and of the client's what the rules let through (`forwarding.py`)."""
+    """Trace headers, and the client's headers that `http/forwarding.py` lets through."""
     forwarded: Forwarded = Forwarded()
     topics: Topics = Topics()
     caution: Caution = "off"
     exposed: bool = False
-    """Whoever calls this one has read something from outside, which may have put words into its mouth."""
+    """Whether the caller of this sub-run has untrusted content in its conversation (prompt injection)."""
     keep: Literal["no", "asked", "never"] = "no"
-    """Whether its client may come back for the conversation; never, if a log has it or none should."""
+    """Whether the client may ask for the conversation later; "never": a thread log has it or none may."""
     deadline: float | None = None
     depth: int = 0
     shows_interrupts: bool = True
     shows_artifacts: bool = True
-    """The client draws tables and charts and gives files; else they are said in words and links."""
+    """Whether the client displays tables, charts and files; otherwise they become text and links."""
     base: str = ""
-    """Where the client finds this server, for links."""
+    """URL under which the client reaches this server, for links."""
     echoes: bool = True
-    """The client brings our ids back with the results of its calls."""
+    """Whether the client sends our call ids back with the results of its calls."""
     conversation: str | None = None
     session: str | None = None
-    """What the client calls its conversation, for caches only: nothing is looked up or stored by it."""
+    """The client's name for its conversation. A cache key only: nothing is stored or looked up by it."""
     parent: str | None = None
-    """The session that this one was forked from."""
+    """Session that this one was forked from."""
     raw: Raw | None = None

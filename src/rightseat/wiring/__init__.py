@@ -1,4 +1,10 @@
-"""Names → objects, and a Config → a Runtime."""
+"""Wiring: builds a Runtime from a Config.
+
+`registry` finds models, doors, agents and stores by name. `choice` picks the default model. `models`,
+`plugins`, `databases`, `remote` (MCP servers, agents), `middleware` (guardrails, hooks) and `storage` build
+the parts from their tables; `from_config` puts them together. `layered_runtime` is the public Runtime. `demo`
+and `demo_config` are for an unconfigured server. The names below are imported on first use.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +55,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Each is imported when first used: who needs one module of this folder does not load the others."""
+        """Import an exported name on first use, so that one module does not load the others."""
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""[agents.NAME] → the places that agents are asked at."""
+"""Agent sources from [agents.NAME]."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ ENDPOINT = "copilotkit"
 def handing(
     assistants: Mapping[str, Assistant], places: Sequence[AgentSource], config: Config
 ) -> dict[str, Assistant]:
-    """The assistants with what remote endpoints can do besides having agents: as in CopilotKit's runtime, an
-    endpoint's actions are everybody's."""
+    """Attach the actions of CopilotKit endpoints to every assistant, as CopilotKit's runtime does."""
     if not any(agent.kind == ENDPOINT for agent in config.agents.values()):
         return dict(assistants)
     actions = Actions(places)
@@ -31,7 +30,7 @@ def handing(
 
 
 def agent_sources(config: Config) -> Iterator[AgentSource]:
-    """One for each table. None is asked anything before it is started."""
+    """Yield an agent source for each table; none connects before it is started."""
     for name, settings in config.agents.items():
         if name in config.assistants:
             raise ConfigError(

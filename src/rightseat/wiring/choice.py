@@ -1,4 +1,4 @@
-"""Which model answers where nobody says: what the command line, the file and the environment give."""
+"""Choice of the default model from the command line, the configuration file and the environment."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ OPENAI_MODEL = "gpt-4o-mini"
 
 
 class Choice(Struct, frozen=True):
-    """The default assistant's model, and why it is this one."""
+    """Model of the default assistant, and the reason for the choice."""
 
     model: str
-    """A name of [models], or a spec."""
+    """Name in [models], or a spec."""
     why: str
     demo: bool = False
 
 
 class Vendor(Struct, frozen=True):
-    """A vendor that is chosen by its key. `extra` is what must be installed for it, and of which package."""
+    """Vendor chosen by its environment variables. `package` must be importable; `extra` installs it."""
 
     variables: tuple[str, ...]
     kind: str
@@ -36,7 +36,7 @@ class Vendor(Struct, frozen=True):
     package: str = ""
 
 
-# In this order: OpenAI's variables are those that other servers are set up by too.
+# OpenAI first: compatible servers use its variables too.
 VENDORS = (
     Vendor(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "openai", OPENAI_MODEL, "OPENAI_MODEL"),
     Vendor(("AZURE_OPENAI_ENDPOINT",), "openai", OPENAI_MODEL, "AZURE_OPENAI_DEPLOYMENT"),
@@ -83,5 +83,5 @@ def installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:
-        # Of a package inside another, and the outer one is not here.
+        # The parent package is not installed.
         return False

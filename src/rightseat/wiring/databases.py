@@ -1,4 +1,4 @@
-"""[databases] → what `sql` steps ask. One that cannot be opened is left out; the others are not to blame."""
+"""Databases from [databases], for `sql` steps. One that cannot be opened is left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def databases(config: Config) -> dict[str, Database]:
 
 
 def database(name: str, settings: DatabaseSettings, config: Config) -> Database:
-    """Nothing is asked yet; ConfigError when its URL leads nowhere, or something is not installed."""
+    """Make a database without connecting; ConfigError if its URL is invalid or a package is missing."""
     from rightseat.plugins.sql.database import database
     from rightseat.plugins.sql.query import Limits
 

@@ -1,4 +1,4 @@
-"""What there is to see before anything is set up: tools to call, and a flow that draws a chart."""
+"""Configuration of the demo that runs when nothing is configured."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rightseat.wiring.demo import PLUGINS
 
 
 def demonstrates(config: Config, choice: Choice) -> bool:
-    """Whether nothing is set up but, at most, how to listen."""
+    """Tell whether no assistants, plugins, agents or models are configured and a demo model answers."""
     bare = not (config.assistants or config.plugins or config.agents or config.models)
     return bare and (choice.demo or choice.model == DEMO)
 
 
 def demonstrating(config: Config) -> Config:
-    """With the demo's plugin, whose flow stands in the lists."""
+    """Return the configuration with the demo plugin, whose flow is listed."""
     return replace(config, plugins=(PluginSettings(path=str(PLUGINS), appears=True),))

@@ -1,4 +1,4 @@
-"""The embedded model: whether it is wanted, whether it can be had here, and what answers without it."""
+"""Embedded model: whether it is needed, whether it can run here, and its replacement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ENGINE = "xllamacpp"
 
 
 def wanted(config: Config, env: Mapping[str, str] | None = None) -> bool:
-    """Whether anything is answered by it."""
+    """Tell whether any assistant uses the embedded model."""
     return named(config) or choose(config, env).model == LOCAL
 
 
 def named(config: Config) -> bool:
-    """Whether somebody asked for it by name: then nothing else may answer in its place."""
+    """Tell whether the embedded model is configured explicitly; then nothing may replace it."""
     assistants = config.assistants.values()
     answering = (name for assistant in assistants for name in (assistant.model, *assistant.models))
     specs = (name for one in config.models.values() for name in (one.spec, *one.fallbacks))
@@ -28,7 +28,7 @@ def named(config: Config) -> bool:
 
 
 def without_engine() -> str:
-    """Why it cannot run here; empty where it can."""
+    """Return why the engine cannot run here; empty if it can."""
     if importlib.util.find_spec(ENGINE) is None:
         return f"its engine is not installed: pip install {ENGINE}"
     return ""
@@ -41,7 +41,7 @@ def without_weights() -> str:
 
 
 def replaced(config: Config, why: str) -> Config:
-    """The configuration with a script where the embedded model would be."""
+    """Return the configuration with the demo script in place of the embedded model."""
     return replace(
         config,
         without_local=f"The embedded model cannot answer, {why}; or set OPENAI_API_KEY, or use --model.",

@@ -1,4 +1,4 @@
-"""Assistants get their plugins: all of them, those they name, or each plugin an assistant of its own."""
+"""Plugins of assistants: all, those an assistant names, or a plugin as an assistant of its own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rightseat.wiring.plugins import folders, shelf
 __all__ = ["embedding", "equipped", "shelf"]
 log = logging.getLogger(__name__)
 DEFAULT = "default"
-# What fits a local model where nobody says: the rest of its context is for the talk.
+# Context assumed for a local model without a configured one.
 LOCAL_CONTEXT = 4096
 
 
 def embedding(config: Config, get: Callable[[str], Model]) -> Embed | None:
-    """What makes vectors of texts, where a model for it is named."""
+    """Return the embedding function of the model in [tools] embeddings, or None."""
     name = config.tools.embeddings
     if not name:
         return None
@@ -36,7 +36,7 @@ def embedding(config: Config, get: Callable[[str], Model]) -> Embed | None:
 def equipped(
     assistants: Mapping[str, Assistant], shelf: Shelf, config: Config, local: Callable[[Model], bool]
 ) -> dict[str, Assistant]:
-    """The assistants with their plugins, and those that plugins are."""
+    """Attach plugins to assistants and add the plugins that are assistants themselves."""
     made = {name: _equipped(one, shelf, config, local) for name, one in assistants.items()}
     return made | _appearing(made, shelf, config, local)
 
@@ -46,8 +46,8 @@ def _equipped(
 ) -> Assistant:
     settings = config.assistants.get(assistant.name)
     if config.assistants and settings is None and assistant.name != DEFAULT:
-        return assistant  # a model that is asked by its name, and nothing else
-    # The default assistant without a table of its own is the first one.
+        return assistant  # a plain model, addressed by its name
+    # Without a table of its own the default assistant is the first one.
     name = assistant.name if settings else next(iter(config.assistants), "")
     settings = config.assistants.get(name)
     mine = settings.plugins if settings else None
@@ -67,7 +67,7 @@ def _with(assistant: Assistant, shelf: Shelf, config: Config, local: Callable[[M
     for tool in assistant.tools:
         if tool.name in shelf.by_name:
             log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
-    # What APIs answer must fit a local model too.
+    # API results must fit a local model's context.
     context = assistant.context or (LOCAL_CONTEXT if local(assistant.model) else None)
     selection = Selection(shelf, shown=config.tools.shown, context=context)
     return replace(assistant, source=selection, context=context)
@@ -76,7 +76,7 @@ def _with(assistant: Assistant, shelf: Shelf, config: Config, local: Callable[[M
 def _appearing(
     assistants: Mapping[str, Assistant], shelf: Shelf, config: Config, local: Callable[[Model], bool]
 ) -> dict[str, Assistant]:
-    """The plugins that should appear: each an assistant with its own tools and the default's model."""
+    """Make an assistant of each plugin with `appears`, with its tools and the default's model."""
     default = assistants.get(DEFAULT) or next(iter(assistants.values()))
     found: dict[str, Assistant] = {}
     for folder, settings in folders(config).items():

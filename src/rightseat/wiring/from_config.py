@@ -1,4 +1,4 @@
-"""A Config becomes a Runtime: which model answers, and which assistants there are."""
+"""Runtime from a Config: the default model, the assistants and everything attached to them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rightseat.wiring.names import find, load, parts
 if TYPE_CHECKING:
     from rightseat.plugins.shelf import Shelf
 
-# A sentence names no more than that.
+# Assistants named in one suggestion.
 MOST_NAMED = 5
 
 
@@ -43,9 +43,8 @@ def runtime(
     env: Mapping[str, str] | None = None,
     before: Runtime | None = None,
 ) -> Runtime:
-    """`before` is the one before a reload: questions asked by then can still be answered, and what was
-    counted and used stays so."""
-    # What the file names stands beside it, wherever the server was started.
+    """Build the Runtime. On a reload `before` passes on its store, threads, metrics and quota ledger."""
+    # Modules named in the file are found beside it, wherever the server was started.
     folder = str(config.folder.resolve())
     if folder not in sys.path:
         sys.path.append(folder)
@@ -92,13 +91,13 @@ def _with_plugins(
     plugins = shelf(config, before.plugins if before else None, embedding(config, models.get))
     found = equipped(assistants, plugins, config, models.local)
     if demo and DEFAULT in assistants:
-        # A small model chooses better among few: the demo's flow is asked by its own name.
+        # A small model chooses better among few tools: the demo's flow is an assistant of its own.
         found[DEFAULT] = assistants[DEFAULT]
     return found, plugins
 
 
 def quotas(limits: LimitSettings) -> Quotas:
-    """What each owner may use. An owner's own table changes only what it names."""
+    """Make the owners' quotas; an owner's table overrides only the keys it sets."""
     keys = Quota.__struct_fields__
     default = {key: getattr(limits, key) for key in keys}
 
@@ -110,7 +109,7 @@ def quotas(limits: LimitSettings) -> Quotas:
 
 
 def _implied(config: Config, choice: Choice, models: Models) -> dict[str, Assistant]:
-    """No [assistants]: every model is an assistant of its own, the chosen one is the default."""
+    """Make an assistant of every model, the chosen one as default, if there is no [assistants]."""
     default = _bare(DEFAULT, choice.model, models)
     if choice.demo or choice.model == DEMO:
         default = replace(default, tools=TOOLS)
@@ -119,18 +118,18 @@ def _implied(config: Config, choice: Choice, models: Models) -> dict[str, Assist
 
 
 def seeing(assistants: Mapping[str, Assistant]) -> dict[str, Assistant]:
-    """Whoever takes no picture can name some who do."""
+    """Tell assistants without image support which assistants support images."""
     able = tuple(name for name, one in assistants.items() if one.sees)[:MOST_NAMED]
     return {name: one if one.sees else replace(one, seeing=able) for name, one in assistants.items()}
 
 
 def _bare(name: str, model: str, models: Models) -> Assistant:
-    """A model and nothing else."""
+    """Make an assistant of a model alone."""
     return Assistant(name=name, model=models.get(model), context=models.settings(model).context)
 
 
 def aliases(config: Config, choice: Choice) -> dict[str, str]:
-    """A model may also be called by its spec, or by its name at the vendor."""
+    """Map specs and vendor names of models to assistants."""
     specs = {choice.model: DEFAULT} if choice.model not in config.models else {}
     specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
     names = {parts(spec)[1]: name for spec, name in specs.items() if parts(spec)[1]}
@@ -147,14 +146,14 @@ def _configured(config: Config, choice: Choice, models: Models) -> dict[str, Ass
         context = models.settings(config.model).context
         chosen = models.seats([config.model]) | dict(default.models) if default.models else {}
         default = replace(default, model=models.get(config.model), context=context, models=chosen)
-    # The models themselves can be asked too, where no assistant has taken the name.
+    # Models are assistants too, unless an assistant has their name.
     taken = {DEFAULT, *made}
     bare = {name: _bare(name, name, models) for name in config.models if name not in taken}
     return {DEFAULT: default} | made | {DEFAULT: default} | bare
 
 
 def _named(settings: AssistantSettings) -> list[str]:
-    """The models that an assistant names, each once, the one that answers unless another is chosen first."""
+    """Return the models of an assistant's table, each once, its default first."""
     return list(dict.fromkeys(([settings.model] if settings.model else []) + list(settings.models)))
 
 
@@ -180,7 +179,7 @@ def _assistant(name: str, settings: AssistantSettings, model: str, models: Model
 
 
 def _tools(target: str) -> Iterator[Tool]:
-    """What `module:attribute` holds: a tool, a function, or a list of them."""
+    """Yield the tools at `module:attribute`: a tool, a function, or a list of them."""
     found: Any = load(target)
     for thing in found if isinstance(found, (list, tuple)) else (found,):
         if not isinstance(thing, Tool) and not callable(thing):

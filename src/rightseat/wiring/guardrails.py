@@ -1,4 +1,4 @@
-"""[guardrails] → the rules of each assistant."""
+"""Guardrails of each assistant from [guardrails]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 
 
 def guards(config: Config, model: Named) -> Guards:
-    """`model` finds one by its name in [models]."""
+    """Make the guards of all assistants. `model` finds a model by its name in [models]."""
     made: dict[str, Guard] = {}
     for name, settings in config.guardrails.items():
         try:
@@ -43,7 +43,7 @@ def guards(config: Config, model: Named) -> Guards:
         if assistant.guardrails
     }
     first = next(iter(config.assistants), None)
-    # Without one called default the first assistant answers to that name too, under its own rules.
+    # Without an assistant called default the first one answers to that name, with its own guard.
     if first in named and DEFAULT not in config.assistants:
         named[DEFAULT] = named[first]
     return Guards(made.get(DEFAULT) or Guard(), named)
@@ -89,7 +89,7 @@ def guard(settings: GuardSettings, model: Named) -> Guard:
 
 
 def words(topics: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> Words:
-    """A topic is known by its words, and by its name."""
+    """Return the names and words of the topics."""
     return Words([*names, *(word for name in names for word in topics[name])])
 
 

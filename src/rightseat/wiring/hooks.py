@@ -1,4 +1,4 @@
-"""[hooks] → the operator's own code around each run."""
+"""Hooks from [hooks]: the operator's own code around each run."""
 
 from __future__ import annotations
 

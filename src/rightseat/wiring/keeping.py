@@ -1,4 +1,4 @@
-"""Where things are kept: the data folder, the store in it, and the threads on top."""
+"""Storage from [store]: data folder, store and thread runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SQLITE = "sqlite"
 
 
 def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
-    """[store] path, RIGHTSEAT_DATA, systemd's StateDirectory, else a folder for each configuration file
-    where this platform has its users' data: two servers then never meet."""
+    """Return the data folder: [store] path, RIGHTSEAT_DATA, systemd's StateDirectory, else a folder per
+    configuration file in the platform's user data, so that two servers never share one."""
     env = os.environ if env is None else env
     if config.store.path:
         return config.folder.resolve() / Path(config.store.path).expanduser()
     for variable in ("RIGHTSEAT_DATA", "STATE_DIRECTORY"):
-        # systemd joins several folders by a colon.
+        # systemd separates several folders by colons.
         if named := env.get(variable, "").split(":" if variable == "STATE_DIRECTORY" else "\0")[0]:
             return Path(named).expanduser().absolute()
     return users(env, platform) / "rightseat" / label(config)
@@ -37,7 +37,7 @@ def users(env: Mapping[str, str], platform: str) -> Path:
     if platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     shared = env.get("XDG_DATA_HOME", "")
-    # The XDG rules: a relative path there is to be ignored.
+    # XDG: a relative path is ignored.
     return Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
 
 
@@ -55,7 +55,7 @@ def keep(config: Config) -> Keep:
 
 
 def store(config: Config, env: Mapping[str, str] | None = None) -> Store:
-    """The store that the configuration names, opened."""
+    """Open the configured store."""
     made = find("stores", config.store.kind)
     if config.store.kind == SQLITE:
         opened: Store = made(data_folder(config, env), keep=keep(config))
@@ -67,13 +67,13 @@ def store(config: Config, env: Mapping[str, str] | None = None) -> Store:
 
 
 def threads(config: Config, store: Store) -> Detached:
-    """Threads in the store; where it keeps none, in memory."""
+    """Make the thread runs on the store; in memory if the store keeps no threads."""
     journal = store if isinstance(store, Journal) else find("stores", "memory")(keep=keep(config))
     return Detached(journal, Rules(orphan_seconds=config.store.orphan_seconds))
 
 
 def place(config: Config, env: Mapping[str, str] | None = None) -> str:
-    """What the card says."""
+    """Describe where data is stored, for the start-up card."""
     if config.store.kind == SQLITE:
         return str(data_folder(config, env))
     return "in memory: gone with this process" if config.store.kind == "memory" else config.store.kind

@@ -1,4 +1,4 @@
-"""rightseat as a library: a Runtime with sensible defaults, and `mount` for an app you already have."""
+"""Public Runtime: the base runtime with quotas, metrics, tracing, hooks, guardrails, plugins and MCP."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ if TYPE_CHECKING:
 
 
 class Runtime(Line):
-    """Everything that can answer: one model with tools, further assistants, and Responders of your own.
+    """Runtime with one model and its tools, further assistants, and Responders of your own.
 
-    The first of them answers whoever asks for none by name. `quotas` limit each owner; `sources` say of an
-    assistant's model what it is called and costs; `meters`, `ledger` and `threads` may be those of a Runtime
-    before. Threads are kept where the store keeps them, else in memory; `recorded` says of which attached
-    runs. `remote` are places that have agents, `plugins` those that the assistants choose from, `servers`
-    those of MCP: they are closed with it.
+    The first of them is the default. `quotas` limit each owner; `sources` give name and price of an
+    assistant's model; `meters`, `ledger` and `threads` may come from the Runtime before a reload. Threads are
+    kept in the store, or in memory if it keeps none; `recorded` selects the attached runs to record. `remote`
+    are agent sources, `plugins` the plugin catalog, `servers` the MCP servers: all are closed with it.
     """
 
     def __init__(
@@ -107,17 +106,17 @@ class Runtime(Line):
         self._run = self.running(recorded, tracing or Tracing())
 
     def running(self, recorded: Which, tracing: Tracing) -> Responder:
-        """A run is a Responder too: around it a layer sees deadlines, restarts, clients that leave."""
+        """Wrap the run itself in tracing and recording, which see deadlines, restarts and disconnects."""
         return tracing.layer(record(self.threads.journal, recorded)(super().run))
 
     def around(self, store: Store) -> Iterator[Layer]:
-        """The layers inside a run, the outermost first."""
+        """Yield the layers inside a run, outermost first."""
         if self.quotas:
             yield limited(self.quotas, self.ledger)
         yield self.hooks.layer
         yield words(store)
         yield echo(store)
-        # Inside the two that know an answer by its words: they must know it as it was said.
+        # Inside the layers that match answers by their text: they must see the text as it was said.
         yield guardrails(self.guards, self.model_of)
 
     @cached_property
@@ -126,7 +125,7 @@ class Runtime(Line):
         return own | (self.plugins.names if self.plugins else set())
 
     def answering(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
-        """What answers besides and is not listed: flows, and tools that a client calls by itself."""
+        """Return responders that are not listed: flows, and direct tool calls of a client."""
         if self.plugins is None or not assistants:
             return {}
         called = Called(self.tools, store, assistants[0].model)
@@ -173,7 +172,7 @@ class Runtime(Line):
         await super().close()
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
-        """As a run: admitted by the owner's quota and charged to it."""
+        """Create embeddings, admitted by and charged to the owner's quota like a run."""
         account = await self.ledger.opened(owner)
         account.admit(self.quotas.of(owner), self.ledger.clock())
         try:
@@ -193,7 +192,7 @@ def bare(model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]) 
 
 
 def watching(meters: Meters, *, charge: bool) -> Watch:
-    """What puts each model under watch once, however many share it."""
+    """Return a function that adds metering and tracing to a model, once for a shared model."""
     models: dict[int, Model] = {}
 
     def watch(model: Model, source: Source) -> Model:
@@ -209,7 +208,7 @@ def watching(meters: Meters, *, charge: bool) -> Watch:
 
 
 def watched(assistants: Iterable[Assistant], sources: Mapping[str, Source], watch: Watch) -> list[Assistant]:
-    """The assistants with their models and tools under watch; what several share stays one."""
+    """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
     tools: dict[int, Tool] = {}
     found = []
     for assistant in assistants:

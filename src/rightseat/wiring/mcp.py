@@ -1,4 +1,4 @@
-"""[mcp.NAME] → servers with their connections, and assistants that may use them."""
+"""MCP servers from [mcp.NAME], and the assistants that may use them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = "default"
 
 
 def servers_of(config: Config, before: Servers | None = None) -> Servers | None:
-    """Those that the file names. One that is as it was in `before` keeps its connection."""
+    """Make the configured MCP servers; one unchanged since `previous` keeps its connection."""
     if not config.mcp and not config.server.mcp_allow:
         return None
     try:
@@ -57,7 +57,7 @@ def servers_of(config: Config, before: Servers | None = None) -> Servers | None:
 def supplied(
     assistants: dict[str, Assistant], config: Config, before: Servers | None
 ) -> tuple[dict[str, Assistant], Servers | None]:
-    """The servers, and the assistants with those that they may use: without a word about it, all."""
+    """Attach to each assistant the MCP servers it may use, by default all; returns both."""
     servers = servers_of(config, before)
     if servers is None:
         return assistants, None
@@ -68,7 +68,7 @@ def _supplied(assistant: Assistant, servers: Servers, config: Config) -> Assista
     settings = config.assistants.get(assistant.name)
     if config.assistants and settings is None:
         if assistant.name != DEFAULT:
-            return assistant  # a model that is asked by its name, and nothing else
+            return assistant  # a plain model, addressed by its name
         settings = next(iter(config.assistants.values()))
     mine = settings.mcp if settings else None
     for name in mine or ():

@@ -1,4 +1,4 @@
-"""[models] → models: each with its options, within its share, and with those that stand in for it."""
+"""Models from [models], with options, rate limits and fallbacks."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from rightseat.wiring.choice import Choice
 from rightseat.wiring.names import EMPTY, LOCAL, parts
 from rightseat.wiring.names import model as named
 
-# What runs on llama.cpp, ours or attached, and those of its options that are files.
+# Model kinds that run on llama.cpp, and their options that are files.
 OURS = (LOCAL, "llama-server")
 FILES = ("chat_template", "embedding", "llama_server", "lora", "precache")
 
 
-# By file and name, as long as anyone holds it: a reload builds the new models before the old ones go.
+# By configuration file and name: a reload builds new models while the old ones still run.
 LOADS: WeakValueDictionary[tuple[str, str], Load] = WeakValueDictionary()
 
 
 class Models:
-    """Each model once, however many assistants use it: a model holds its connections."""
+    """Models by name, each made once: assistants share a model and its connections."""
 
     def __init__(self, config: Config, choice: Choice) -> None:
         self.config = config
         self.choice = choice
         self.made: dict[str, Model] = {}
-        """By name, with their fallbacks."""
+        """Models with their fallbacks, by name."""
         self._single: dict[str, Model] = {}
 
     def settings(self, name: str) -> ModelSettings:
         return self.config.models.get(name) or ModelSettings(spec=name)
 
     def local(self, model: Model) -> bool:
-        """Whether it runs on this machine: then little can be shown to it."""
+        """Tell whether the model runs on this machine, with a small context."""
         names = (name for name, made in self.made.items() if made is model)
         return any(parts(self.settings(name).spec)[0] == LOCAL for name in names)
 
@@ -58,11 +58,11 @@ class Models:
         return self.made[name]
 
     def member(self, name: str) -> Member:
-        """The model with what it is called and costs."""
+        """Return the model as a fallback member, with its name and price."""
         return Member(name, self.get(name), self.source(name))
 
     def single(self, name: str) -> Model:
-        """The model without those that stand in for it."""
+        """Return the model without its fallbacks."""
         if name not in self._single:
             settings = self.settings(name)
             where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
@@ -82,7 +82,7 @@ class Models:
         return {name: Seat.of(self.get(name), self.settings(name).context) for name in names}
 
     def source(self, name: str) -> Source:
-        """Its provider, name and price."""
+        """Return the model's provider, name and price; ConfigError if a spend limit needs a missing price."""
         settings = self.settings(name)
         provider, model = parts(settings.spec)
         limits = self.config.limits
@@ -93,13 +93,13 @@ class Models:
                 f"[limits] spend_per_day in {self.config.path}: nobody knows what the model {name} costs. "
                 "Write input_cost and output_cost, per million tokens, into its table in [models]; 0 is free."
             )
-        # A script's name is a path of this machine, and so is that of weights.
+        # Names of scripts and weights are local paths: keep only the stem.
         model = Path(model).stem if provider in ("scripted", LOCAL) else model
         return Source(provider, model or provider, settings.input_cost, settings.output_cost)
 
 
 def sources(assistants: Mapping[str, Assistant], models: Models) -> dict[str, Source]:
-    """Of each assistant's model where it comes from, and as ASSISTANT/MODEL of those that may be chosen."""
+    """Return the ModelInfo of each assistant's model, and of selectable models as ASSISTANT/MODEL."""
     names = {id(model): name for name, model in models.made.items()}
     found = {}
     for assistant in assistants.values():
@@ -109,7 +109,7 @@ def sources(assistants: Mapping[str, Assistant], models: Models) -> dict[str, So
 
 
 def configured(settings: ModelSettings, config: Config, flags: Mapping[str, Any] = {}) -> Model:
-    """The model of a table. `flags` are options of a local model that the command line gives."""
+    """Make the model of a table. `flags` are command-line options for a local model."""
     kind, name = parts(settings.spec)
     if flags and kind not in OURS:
         flag = next(iter(flags)).replace("_", "-")
@@ -129,7 +129,7 @@ def configured(settings: ModelSettings, config: Config, flags: Mapping[str, Any]
 
 
 def _beside(name: Any, config: Config) -> Any:
-    """A file, or several, that lies beside the file that names it."""
+    """Resolve a file name, or a list of them, relative to the configuration file if it exists there."""
     if isinstance(name, list):
         return [_beside(one, config) for one in name]
     place = config.folder / name if isinstance(name, str) and name else None

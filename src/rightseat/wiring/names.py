@@ -1,6 +1,6 @@
-"""Names → objects, each imported when it is first asked for.
+"""Registry of models, doors, agents and stores by name, imported on first use.
 
-Built-ins and other packages go the same way: an entry point of `rightseat.<family>` is one more name.
+Other packages add names through entry points in the group `rightseat.<family>`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _foreign(family: str) -> dict[str, EntryPoint]:
 
 
 def known(family: str) -> list[str]:
-    """Every name that `find` knows, built-ins first."""
+    """List the names of a family, built-ins first."""
     return list(BUILTIN[family] | _foreign(family))
 
 
@@ -63,7 +63,7 @@ def every(family: str) -> list[Any]:
 
 
 def find(family: str, name: str) -> Any:
-    """The object called `name` in a family. A built-in's name cannot be taken over by a package."""
+    """Import the object called `name` in a family. Packages cannot override built-ins."""
     if target := BUILTIN[family].get(name):
         return load(target)
     foreign = _foreign(family)
@@ -80,18 +80,18 @@ def _hint(name: str, candidates: list[str]) -> str:
 
 
 def parts(spec: str) -> tuple[str, str]:
-    """KIND and NAME of a model's spec. `local` and `empty` need no name, and a GGUF file needs no kind."""
+    """Split a model's spec into KIND and NAME. `local` and `empty` need no name, a GGUF file no kind."""
     family, colon, name = spec.partition(":")
     if spec in (LOCAL, EMPTY):
         return spec, ""
-    # A path may have a colon of its own, but no kind before it.
+    # A file path may contain a colon.
     if spec.lower().endswith(".gguf") and not (colon and family in known("models")):
         return LOCAL, spec
     return (family, name) if family and colon and name else ("", "")
 
 
 def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
-    """The model that `spec` names, such as `local`, `openai:gpt-4o` or `scripted:FILE.json`."""
+    """Make the model of a spec such as `local`, `openai:gpt-4o` or `scripted:FILE.json`."""
     family, name = parts(spec)
     if not family:
         hint = _hint(spec, known("models"))
@@ -103,7 +103,7 @@ def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
 
 
 def revealed(value: Any) -> Any:
-    """Options as the model takes them: this is where a secret leaves its wrapper."""
+    """Replace Secrets in options by their values, recursively."""
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""[[plugins]] and --plugins → a shelf of tools. One broken plugin never stops the others, nor the server."""
+"""Plugin catalog from [[plugins]] and --plugins. A broken plugin never stops the others or the server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MB = 1 << 20
 
 
 def shelf(config: Config, before: Shelf | None = None, embed: Embed | None = None) -> Shelf:
-    """What the configuration names. A plugin that is as it was in `before` is not read again."""
+    """Load the configured plugins. A plugin unchanged since `previous` is not read again."""
     known = before.loaded if before else {}
     loaded = []
     book = Book(databases=databases(config))
@@ -42,7 +42,7 @@ def shelf(config: Config, before: Shelf | None = None, embed: Embed | None = Non
 
 
 def folders(config: Config) -> dict[Path, PluginSettings]:
-    """Every plugin's folder with the table that counts for it: one of its own before one for many."""
+    """Return each plugin folder with its settings; a table for one plugin overrides one for many."""
     own: dict[Path, PluginSettings] = {}
     many: dict[Path, PluginSettings] = {}
     for settings in config.plugins:
@@ -75,7 +75,7 @@ def _loaded(folder: Path, settings: PluginSettings, before: Loaded | None, book:
     try:
         calls = tools_of(plugin, gate(settings))
     except ConfigError as error:
-        # What its table says does not fit it; the others are not to blame.
+        # The settings do not fit this plugin: only its operations are left out.
         log.error("Plugin %s: its operations are left out. %s", plugin.id, error.message)
         calls = ()
     calls, tools = tuple(map(traced_tool, calls)), tuple(map(traced_tool, tools))
@@ -87,7 +87,7 @@ def _loaded(folder: Path, settings: PluginSettings, before: Loaded | None, book:
 def chapter(
     plugin: Plugin, calls: tuple[Tool, ...], tools: tuple[Tool, ...], seal: str, settings: PluginSettings
 ) -> Chapter:
-    """What the plugin's flows may use: its operations by their ids, its scripts by their own names."""
+    """Collect what the plugin's flows may use: operations by id, scripts by name."""
     by_name = {tool.name: tool for tool in tools}
     scripts: dict[str, Tool] = {}
     taken: set[str] = set()
@@ -96,7 +96,7 @@ def chapter(
         if name in by_name:
             taken.add(name)
             scripts[script.name] = by_name[name]
-    # One of the two is empty where the rules for the plugin cost it its operations.
+    # `calls` is empty if the settings excluded the operations.
     operations = {operation.id: tool for operation, tool in zip(plugin.operations, calls, strict=False)}
     return Chapter(plugin, operations, scripts, seal, settings.appears)
 
@@ -125,7 +125,7 @@ def rules(settings: PluginSettings) -> Rules:
 
 
 def seal(plugin: Plugin, settings: PluginSettings) -> str:
-    """Changes when the plugin does, or where it calls: a question asked before is then not to be answered."""
+    """Hash the plugin's files and call targets; an open question of another fingerprint is not resumed."""
     made = hashlib.sha256(msgspec.json.encode([settings.server, settings.allow, settings.path]))
     for file in sorted(plugin.files):
         try:
@@ -136,7 +136,7 @@ def seal(plugin: Plugin, settings: PluginSettings) -> str:
 
 
 def stamp(plugin: Plugin) -> Stamp:
-    """What tells whether anything of the plugin has changed."""
+    """Return times and sizes of the plugin's paths, to detect changes."""
     return tuple((str(path), *_seen(path)) for path in watched(plugin))
 
 
@@ -149,27 +149,27 @@ def _seen(path: Path) -> tuple[int, int]:
 
 
 def watched(plugin: Plugin) -> tuple[Path, ...]:
-    """Its files, and its folders: a new file shows in its folder's time."""
+    """Return the plugin's files and folders; a new file changes its folder's time."""
     homes = (plugin.folder, plugin.folder / "lib", plugin.folder / "flows")
     return tuple(dict.fromkeys((*homes, *(file.parent for file in plugin.files), *plugin.files)))
 
 
 def files(config: Config, shelf: Shelf | None) -> tuple[Path, ...]:
-    """Every path whose change makes a plugin another one, or brings one."""
+    """Return every path whose change alters or adds a plugin."""
     roots = [root(config, settings) for settings in config.plugins if settings.enabled]
     plugins = [path for one in (shelf.loaded.values() if shelf else ()) for path in watched(one.plugin)]
-    # A folder that becomes a plugin later: its own time tells.
+    # Folders that may become plugins later.
     others = [path for place in roots if place.is_dir() for path in sorted(place.iterdir()) if path.is_dir()]
     return tuple(dict.fromkeys((*roots, *others, *plugins)))
 
 
 def stale(shelf: Shelf | None) -> bool:
-    """Whether a plugin has changed since it was read, perhaps while it was."""
+    """Tell whether a plugin has changed since it was read."""
     return shelf is not None and any(one.stamp != stamp(one.plugin) for one in shelf.loaded.values())
 
 
 def _say(plugin: Plugin, more: list[Problem]) -> None:
-    """The log's lines: what is broken, and where to read the rest."""
+    """Log the first errors of a plugin and the command that shows the rest."""
     found = [problem for problem in (*plugin.problems, *more) if problem.gravity == "error"]
     for problem in found[:SAID]:
         log.error("Plugin %s: %s", plugin.id, problem)

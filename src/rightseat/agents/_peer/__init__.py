@@ -1,1 +1,1 @@
-"""What every kind of remote agent needs: its HTTP API, its faults, its options."""
+"""Shared parts of remote agents: HTTP client and options, errors, health monitor, partial JSON."""

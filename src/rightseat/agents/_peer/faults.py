@@ -1,5 +1,5 @@
-"""What goes wrong on the way to an agent → our errors. The sentences are ours: a peer's words stay in the
-debug log, and its address is nobody's business but the operator's."""
+"""Errors of an agent's server as RightseatErrors. The messages are our own: the peer's text goes to the debug
+log only, and its address is never shown to clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_WAIT = 3600.0
 
 
 class Faults:
-    """The errors of one peer, which they call by its name in rightseat.toml."""
+    """Factory of the errors of one peer, which is named as in rightseat.toml."""
 
     def __init__(self, name: str) -> None:
         self.peer = f"The server of agent {name!r}"
@@ -45,14 +45,14 @@ class Faults:
         return errors.UpstreamTooLarge(f"{self.peer} sent more than {limit} bytes at once.")
 
     def failed(self, kind: str = "") -> RightseatError:
-        """The agent itself erred in its run. `kind` is the class of its error, if that is a plain name."""
+        """Return the error of a failed run. `kind` is its error class, shown if a plain identifier."""
         named = f" ({kind})" if re.fullmatch(r"[A-Za-z_][\w.]{0,80}", kind, re.ASCII) else ""
         return errors.AgentFailed(
             f"{self.peer} failed in its run{named}: its own log has the reason. Try again."
         )
 
     def of_status(self, status: int, headers: Mapping[str, str]) -> RightseatError:
-        """The error of an answer whose status is not 2xx."""
+        """Return the error for a response status that is not 2xx."""
         wait = _retry_after(headers)
         if status in (401, 403):
             return errors.UpstreamDenied(f"{self.peer} refused our key: check its api_key and headers.")

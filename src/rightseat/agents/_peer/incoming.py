@@ -1,4 +1,4 @@
-"""One answer of an agent's server, as it comes in."""
+"""A streaming HTTP response of an agent's server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.http import Cut, NotHttp, Response
 
 
 class Incoming:
-    """An answer as it comes in: its bytes by `async for`. Leaving it before its end cuts the connection."""
+    """An HTTP response whose body is read by `async for`. Closing it early cuts the connection."""
 
     def __init__(self, response: Response, faults: Faults, timeout: float) -> None:
         self._response = response
@@ -65,7 +65,8 @@ class Incoming:
         self.close()
 
     def _look(self) -> None:
-        """Only the reader's waits count: a client that reads slowly does not make the peer a silent one."""
+        """Cut the response after `timeout` idle seconds. Only time spent waiting for the peer counts, not a
+        slow reader."""
         due = min(self._response.since, self._loop.time()) + self._timeout
         if self._loop.time() < due:
             self._timer = self._loop.call_at(due, self._look)

@@ -1,4 +1,4 @@
-"""Looks whether a peer is there: at the start, while it is not, and from time to time where wanted."""
+"""Health monitor of a peer: probes it at start, while it is down and, if configured, at an interval."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rightseat.errors import RightseatError
 
 log = logging.getLogger(__name__)
 PATIENCE = 3.0
-"""How long a start waits for the first look; what takes longer is looked for in the background."""
-# While a peer is down the waits double, from one to the other.
+"""Seconds that `start` waits for the first probe; after that the probe goes on in the background."""
+# While a peer is down, the delay between probes doubles from the first value to the second.
 SOON = 1.0
 SELDOM = 30.0
 
 
 class Lookout:
-    """`look` raises a RightseatError where nobody is there. `every` seconds it is called although all is
-    well; None: never again."""
+    """Runs `probe`, which raises a RightseatError if the peer is down. A healthy peer is probed again every
+    `interval` seconds, or never if that is None. `down` holds the error message, or is empty."""
 
     def __init__(
         self,
@@ -50,17 +50,17 @@ class Lookout:
             await asyncio.gather(task, return_exceptions=True)
 
     async def again(self) -> None:
-        """Look at once, if it was down; raises why it still is."""
+        """Probe at once if the peer is down; raises the error if it still is."""
         if self.down:
             await self._look()
             self.down = ""
 
     def seen(self) -> None:
-        """Somebody has reached it."""
+        """Record a successful request."""
         self.down = ""
 
     def lost(self, error: RightseatError) -> None:
-        """Somebody could not reach it: look again, and soon."""
+        """Record a failed request and probe again soon."""
         if not self.down:
             log.warning("agent %r: %s", self._name, error.message)
         self.down = error.message
@@ -78,7 +78,7 @@ class Lookout:
                 async with asyncio.timeout(pause):
                     await self._wanted.wait()
             if self._wanted.is_set() and self.down:
-                # Whoever lost it has just tried.
+                # The caller that marked it down has just tried.
                 await asyncio.sleep(SOON)
 
     async def _once(self) -> None:

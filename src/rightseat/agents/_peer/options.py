@@ -1,4 +1,4 @@
-"""What every agent over HTTP can be told in its [agents.NAME] table."""
+"""Options that every HTTP agent accepts in its [agents.NAME] table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Kind = TypeVar("Kind", bound=Struct)
 
 
 def settled(kind: str, name: str, options: Mapping[str, Any], type_: type[Kind]) -> Kind:
-    """The options as a value, or a ConfigError that says what is wrong."""
+    """Convert an options table to `options_type`; raises ConfigError for an unknown or wrong option."""
     known = type_.__struct_fields__
     for key in options:
         if key not in known:

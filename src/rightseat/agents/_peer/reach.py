@@ -1,17 +1,17 @@
-"""The way to an agent's HTTP API: one `Reach` per [agents.NAME], made by its factory.
+"""HTTP client of an agent's server: one `AgentClient` per [agents.NAME], made by its factory.
 
-    reach = Reach(name, url, headers={...}, hook=hook_of(on_before_request), timeout=120)
-    info  = await reach.json("POST", ("info",), {"properties": {}})      # one JSON answer, tried again
-    state = await reach.json("GET", ("threads", id, "state"), turn=turn, absent=True)       # None: HTTP 404
-    async with await reach.stream("POST", ("runs",), body, turn=turn) as answer:    # bytes as they come
-        answer.headers                                    # names in lower case
-        async for data in answer: ...                     # raises where it breaks off or falls silent
-    reach.close()
+    client = AgentClient(name, url, headers={...}, hook=load_request_hook(on_before_request), timeout=120)
+    info  = await client.request_json("POST", ("info",), {"properties": {}})      # one JSON response, retried
+    state = await client.request_json("GET", ("threads", id, "state"), missing_ok=True)     # None: HTTP 404
+    async with await client.open_stream("POST", ("runs",), body, turn=turn) as response:
+        response.headers                                  # names in lower case
+        async for data in response: ...                   # raises if the stream breaks off or stays idle
+    client.close()
 
-What goes along: `headers` of the configuration over what the turn's client may pass on (`turn.headers`), and
-over both what the hook returns for this request. A part of a path has letters, digits and `_ . ~ : @ + -`: an
-id that somebody made up never leads to another path. Redirects are refused, and errors are ours (faults.py).
-A request that may have been taken is sent again only if it is `repeatable`.
+Headers, by rising precedence: the client's forwarded ones (`turn.headers`), the configured ones, the hook's.
+A path segment has letters, digits and `_ . ~ : @ + -` only, so that an id from a client cannot reach another
+path. Redirects are refused, and errors come from PeerErrors. A request that the peer may have accepted is
+sent again only if it is `idempotent`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ JSON_LIMIT = 64 << 20
 _ERROR_BODY = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
 _PART = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
-# They belong to a connection, not to a request: passed on they would break ours.
+# Headers of a connection, which must not be forwarded.
 _OURS = frozenset(("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect"))
 
 log = logging.getLogger(__name__)
 
 
 class Reach:
-    """`timeout` is how long the peer may say nothing, before its answer and within it."""
+    """Client of one agent's server. `timeout` is the longest idle time, before and within a response."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Reach:
         repeatable: bool = True,
         absent: bool = False,
     ) -> Any:
-        """The JSON of one answer, None where it has no body. `absent`: None for HTTP 404, no error."""
+        """Send a request; return the decoded JSON, None for an empty body or (`missing_ok`) a 404."""
         answer = await self._sent(method, path, body, turn, owner, query, {}, repeatable, absent)
         async with answer:
             if answer.status == 404:
@@ -128,7 +128,7 @@ class Reach:
         headers: Mapping[str, str] = {},
         repeatable: bool = False,
     ) -> Incoming:
-        """An answer that has begun; enter it with `async with`."""
+        """Send a request and wait for the response head; use the result with `async with`."""
         sent = {"Accept": "text/event-stream", **headers}
         return await self._sent(method, path, body, turn, None, query, sent, repeatable, False)
 
@@ -155,7 +155,7 @@ class Reach:
         taken = False
 
         def again(error: RightseatError) -> bool:
-            # A peer that says that it is busy has not begun.
+            # A busy peer has not started the request.
             passing = type(error) in (UpstreamBusy, UpstreamOverloaded)
             unsure = type(error) in (UpstreamError, UpstreamRefused)
             return passing or (unsure and (repeatable or not taken))
@@ -171,7 +171,7 @@ class Reach:
 
     def _url(self, path: tuple[str, ...], query: Mapping[str, str]) -> URL:
         for part in path:
-            # Servers decode %2F before they look for a route, so encoding would not do.
+            # Percent-encoding does not help: servers decode %2F before routing.
             if not _PART.fullmatch(part) or part.strip(".") == "":
                 raise CallerError(
                     "An id has characters that it cannot have: letters, digits and _ . : - only."
@@ -184,7 +184,7 @@ class Reach:
         passed = turn.headers if turn else {}
         theirs = {k: v for k, v in passed.items() if k.lower() not in _OURS and fits(k, v)}
         fixed = {"Content-Type": "application/json", "Accept": "application/json", **headers}
-        # A compressed answer could be a bomb, and a compressed stream is a late one.
+        # Identity only: compression allows decompression bombs and delays a stream.
         found = over({**fixed, **self._headers, "Accept-Encoding": "identity"}, theirs)
         if self._hook is None:
             return found
@@ -228,7 +228,7 @@ class Reach:
         return answer
 
     async def _log(self, response: Response) -> None:
-        """A peer's own words go to the debug log and nowhere else."""
+        """Write the peer's error body to the debug log."""
         if not log.isEnabledFor(logging.DEBUG):
             return
         body = b""
@@ -237,6 +237,6 @@ class Reach:
                 body = await response.read(_ERROR_BODY)
         except (TimeoutError, Cut):
             log.debug("the body of an error answer did not arrive whole")
-        # Masked before it is cut, else the cut could leave half of a key.
+        # Mask before truncating, else half of a key could remain.
         said = mask(body.decode(errors="replace"))[:300]
         log.debug("agent %r, HTTP %s: %r", self._name, response.status, said)

@@ -1,4 +1,8 @@
-"""Any agent that speaks AG-UI over HTTP, from protocol 1.0 back to those that ask by a CUSTOM event."""
+"""Agents that speak AG-UI over HTTP: protocol 1.0, and the older dialect that interrupts by a CUSTOM event.
+
+request: a Turn as RunAgentInput; event_mapper, open_items: AG-UI events → our events; interrupts: interrupts
+and their answers; agent: the Agent and its AgentSource.
+"""
 
 from rightseat.agents.agui.source import agui
 

@@ -24,8 +24,8 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import MAX_DEPTH, Owner, Turn
 
 EVENT_LIMIT = 32 << 20
-"""Of one event: a snapshot holds a whole state."""
-# More than half of what some peers send, and each of them is large.
+"""Bytes of one event; a snapshot holds a whole state."""
+# RAW events are large and more than half of what some peers send: skip them undecoded.
 _RAW = (b'{"type":"RAW"', b'{"type": "RAW"')
 
 
@@ -41,14 +41,14 @@ class AguiAgent:
         self._asked = Asked(thread_of)
         self._aliases = Aliases()
         self._plain = False
-        """The peer is older than protocol 1.0, and refuses what it does not know."""
+        """The peer predates protocol 1.0 and rejects unknown fields."""
 
     @property
     def down(self) -> str:
         return self._lookout.down
 
     async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
-        """AG-UI has no way to ask: what a thread was is known by our own journal."""
+        """Return None: AG-UI has no request for a thread's history."""
         return None
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:

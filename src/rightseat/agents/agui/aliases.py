@@ -1,5 +1,6 @@
-"""What a peer calls the results of its own calls. Our clients post them back under names that our doors made,
-and a peer that keeps threads would take them for others. Held in memory, for those that came last."""
+"""Message ids that a peer gave the results of its own tool calls. Our clients post these results back under
+ids that our doors made, and a peer that keeps threads would take them for new messages. The latest ones are
+held in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class Aliases:
         self._known: dict[tuple[uuid.UUID, str], str] = {}
 
     def learn(self, thread: uuid.UUID, results: Mapping[str, str]) -> None:
-        """`results`: the message by the call that it answers."""
+        """Store `results`: message ids by the call that each answers."""
         for call, message in results.items():
             self._known[thread, call] = message
         while len(self._known) > _MOST:

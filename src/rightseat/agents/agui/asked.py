@@ -1,6 +1,6 @@
-"""The questions that a peer asked through us: whose they are, whether they were answered, and what was said
-before them. A peer that keeps nothing wants that back with the answer, and a client that has only text does
-not know it. It is held in memory: after a restart the peer itself says whether a question still waits."""
+"""Interrupts that a peer raised through us: their owners, whether they were answered, and the messages before
+them. A stateless peer needs these messages again with the answer, and a text-only client does not have them.
+Held in memory: after a restart the peer itself decides whether an interrupt is still open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.errors import ContinuationGone
 from rightseat.types.messages import Message
 from rightseat.types.turn import Answer, Turn
 
-# Questions that are remembered with what was said before them, and those that were answered.
+# How many open interrupts (with their history) and answered ones are remembered.
 _OPEN = 200
 _ANSWERED = 5000
 GONE = "This question was answered before, or it has expired. Please ask again."
@@ -22,7 +22,7 @@ Threads = Callable[[str], uuid.UUID | None]
 
 
 class Asked:
-    """`thread_of` tells the thread that a question's id has in it."""
+    """Open and answered interrupts. `thread_of` extracts the thread from an interrupt's id."""
 
     def __init__(self, thread_of: Threads) -> None:
         self._thread_of = thread_of
@@ -31,8 +31,8 @@ class Asked:
         self._last: dict[uuid.UUID, str] = {}
 
     def found(self, turn: Turn) -> tuple[uuid.UUID, Turn]:
-        """The peer's thread of a turn, and the turn with what the peer must be told again. ContinuationGone
-        where an answer is for a question that is not its owner's, or does not wait."""
+        """Return the peer's thread of a turn, and the turn with the messages that the peer needs again.
+        Raises ContinuationGone if an answered interrupt has another owner or is not open."""
         thread = peer_thread(turn.owner, turn.thread)
         turn = replace(turn, answers=tuple(self._named(answer, thread) for answer in turn.answers))
         for answer in turn.answers:
@@ -43,8 +43,8 @@ class Asked:
         return thread, self._completed(turn)
 
     def _named(self, answer: Answer, thread: uuid.UUID) -> Answer:
-        """An answer without a name is for the question that waits: some have no room for one. What is not
-        known here, after a restart, the peer knows."""
+        """Assign an answer without an id to the thread's latest interrupt. If that is unknown, after a
+        restart, the peer decides."""
         if answer.interrupt:
             return answer
         return replace(answer, interrupt=self._last.get(thread, f"agui-{thread.hex}-0-unknown"))
@@ -56,7 +56,7 @@ class Asked:
         return replace(turn, messages=kept) if missing else turn
 
     def told(self, turn: Turn) -> list[str]:
-        """What was said before the questions that are answered now, by the peer's names."""
+        """Return the peer's ids of the messages before the interrupts that this turn answers."""
         before = (self._before.get(answer.interrupt, ()) for answer in turn.answers)
         return [message.id for said in before for message in said if message.id]
 
@@ -67,7 +67,7 @@ class Asked:
             del self._answered[next(iter(self._answered))]
 
     def done(self, turn: Turn, thread: uuid.UUID, questions: list[str]) -> None:
-        """The run is over, and these are what it asked."""
+        """Record the end of a run and the interrupts that it raised."""
         for answer in turn.answers:
             self._before.pop(answer.interrupt, None)
         self._last[thread] = questions[0] if questions else "nothing"
@@ -75,7 +75,7 @@ class Asked:
             del self._last[next(iter(self._last))]
 
     def failed(self, turn: Turn) -> None:
-        """The answer did not get through: the question waits again."""
+        """Open the turn's interrupts again: the answer did not reach the peer."""
         for answer in turn.answers:
             self._answered.pop(answer.interrupt, None)
 

@@ -1,4 +1,4 @@
-"""What is read of a peer's events, whatever it has put there."""
+"""Tolerant readers of the fields of a peer's events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COUNTS = ("inputTokens", "outputTokens", "cachedInputTokens")
 
 
 def usage(listed: Any) -> Usage | None:
-    """The tokens of all the models that a run has asked."""
+    """Sum the token counts of all models of a run."""
     if not isinstance(listed, list) or not listed:
         return None
     total = Usage()
@@ -28,14 +28,14 @@ def count(item: dict[str, Any], key: str) -> int:
 
 
 def name(event: dict[str, Any], key: str) -> str:
-    """A text of the event; what is none is as good as missing."""
+    """Return a text field; empty if it is missing or no text."""
     found = event.get(key)
     return found if isinstance(found, str) else ""
 
 
 def without_messages(state: Any) -> Any:
-    """Graphs keep the conversation in their state. It is told as messages, and would be told here anew with
-    each of them."""
+    """Remove the conversation from a graph's state: it is sent as messages, and the state would repeat it
+    with each of them."""
     if not isinstance(state, dict):
         return state
     listed = state.get("messages")
@@ -49,7 +49,7 @@ def without_messages(state: Any) -> Any:
 
 
 def plain(content: Any) -> str:
-    """A result as text: it is one, or parts of one, or something that somebody did not encode."""
+    """Convert a tool result (text, text parts or any JSON value) to text."""
     match content:
         case str():
             return content

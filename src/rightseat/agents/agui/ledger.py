@@ -1,7 +1,7 @@
-"""What is open in a run, by the ids of the peer: everything is opened before it goes on, and closed once.
+"""Open texts, reasoning, calls and steps of a run, by the peer's ids: each is started once and ended once.
 
-A peer may leave a start or an end out, or use an id twice. Ours come out right all the same: an id that was
-used up gets a number, and a text that says nothing never begins.
+A peer may omit a start or an end, or use an id twice. The events stay well-formed: a used id gets a number,
+and an empty text is never started.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rightseat.types.messages import Call, Message, said
 
 
 class Begun(Struct):
-    """A call of the peer's run."""
+    """A tool call of the peer's run."""
 
     id: str
     name: str
@@ -40,22 +40,22 @@ class Begun(Struct):
     arguments: list[str]
     open: bool = True
     torn: bool = False
-    """Its arguments do not begin as an object does: their beginning was lost on the way."""
+    """The arguments do not begin with `{`: the peer lost their first piece."""
     ending: bool = False
     answered: bool = False
     result: str = ""
 
 
 class Ledger:
-    """`tools` are the client's: a call to one of them is for it to run."""
+    """Open items of one run. `tools` names the client's tools: the client runs calls to them."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self.tools = tools
         self.calls: dict[str, Begun] = {}
-        """By the peer's id; the latest where it gave one twice."""
+        """By the peer's id; the latest if an id was used twice."""
         self.texts: dict[str, str] = {}
         self.words: dict[str, list[str]] = {}
-        """What every text of this run has said, by the peer's id: a snapshot may repeat it."""
+        """Pieces of each text of this run by the peer's id, because a snapshot may repeat it."""
         self.thoughts: dict[str, str] = {}
         self.steps: list[str] = []
         self.used: set[str] = set()
@@ -119,8 +119,8 @@ class Ledger:
         return [] if call.torn else [CallArgs(call.id, json)]
 
     def end_call(self, id: str, *, now: bool = False) -> list[Event]:
-        """Some peers lose the arguments that come in one piece with a call's name, and tell them at the end
-        of their run. So a call without its arguments ends when they are there, or when it must (`now`)."""
+        """End a call. Some peers lose arguments that arrive in one piece with the call's name, and send them
+        in a snapshot at the end of the run: a call without arguments stays open for them unless `force`."""
         call = self.calls.get(id)
         if call is None or not call.open:
             return []
@@ -128,13 +128,13 @@ class Ledger:
         if (call.torn or not call.arguments) and not now:
             return []
         if call.client and not whole("".join(call.arguments)):
-            # Half a call must not look like one. One of the peer's own is told as the peer has made it.
+            # The client must not run a truncated call. A call of the peer itself is passed on as it is.
             return []
         call.open = False
         return [*([CallArgs(call.id, "{}")] if call.torn or not call.arguments else []), CallEnd(call.id)]
 
     def mend(self, id: str, arguments: str) -> list[Event]:
-        """The arguments as a whole, of a call that waits for them."""
+        """Set the complete arguments of a call that waits for them, and end it."""
         call = self.calls[id]
         if not (call.open and call.ending and whole(arguments)):
             return []
@@ -142,7 +142,7 @@ class Ledger:
         return [CallArgs(call.id, arguments or "{}"), CallEnd(call.id)]
 
     def answer(self, id: str, content: str, failed: bool = False) -> list[Event]:
-        """A call that is not known was shown by an earlier run, and went on in this one."""
+        """Add a call's result, ending the call first. An unknown call was started by an earlier run."""
         call = self.calls.get(id)
         if call is None:
             return [CallResult(id, content, failed)]
@@ -154,7 +154,7 @@ class Ledger:
 
     @property
     def messages(self) -> list[Message]:
-        """What was said and called, as a client would post it again."""
+        """The run's texts, calls and results as a client would post them again."""
         made = {id: said("assistant", "".join(words), id=id) for id, words in self.words.items()}
         results: dict[str, list[Message]] = {}
         for call in self.calls.values():
@@ -168,7 +168,7 @@ class Ledger:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The client's calls that nobody has answered."""
+        """Ids of the client's calls without a result."""
         calls = self.calls.values()
         return tuple(call.id for call in calls if call.client and not call.open and not call.answered)
 
@@ -187,8 +187,8 @@ class Ledger:
         return [StepEnd(name)]
 
     def close(self, later: Collection[str]) -> list[Event]:
-        """Ends for all that the peer left open. Half a call stays open: it must not look like one. A call of
-        the peer's own has a result, though it may not tell it, except `later`: they go on in another run."""
+        """End everything that the peer left open, except truncated calls. The peer's own calls without a
+        result get an empty one, except those in `continued`, which go on in another run."""
         found: list[Event] = []
         for id in list(self.texts):
             found += self.end_text(id)

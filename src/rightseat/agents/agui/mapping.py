@@ -1,7 +1,7 @@
-"""AG-UI's events → ours. No I/O: `feed` takes one event as it was decoded, `end` what the run came to.
+"""AG-UI events → our events, without I/O: `feed` takes one decoded event, `finish` returns the last events.
 
-What is only for debugging (RAW) and what is not known is left out. A snapshot of the messages says only what
-was not streamed. Subagents are steps, so a nested run is seen.
+RAW and unknown events are dropped. A messages snapshot yields only what was not streamed. Subagents become
+steps.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rightseat.types.events import (
 from rightseat.types.turn import Turn
 
 Wire = dict[str, Any]
-# Between two pieces of a chunked message these may come without ending it.
+# Event types that do not end a chunked message.
 _ASIDE = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
 _THOUGHT = "reasoning"
 
 
 class Mapping:
-    """One run. `sent` are the ids under which the turn's messages went to the peer's `thread`."""
+    """Mapper of one run. `sent_ids` are the ids of the turn's messages in the peer's `thread`."""
 
     def __init__(self, turn: Turn, thread: uuid.UUID, sent: list[str], faults: Faults) -> None:
         self.thread = thread
@@ -45,16 +45,16 @@ class Mapping:
         self.predicted = Predicted(turn.state)
         answered = {message.call_id for message in turn.messages}
         self.waiting = {c.id for m in turn.messages for c in m.calls if c.id not in answered}
-        """Calls of an earlier run: their results may come in this one. Others a peer only tells again."""
+        """Unanswered calls of an earlier run: their results may come in this one. Others are repetitions."""
         self.results = self.snapshot.answered
-        """What the peer calls the results of its own calls."""
+        """The peer's message ids of its tool results, by call."""
         self.unsaid: set[str] = set()
-        """Messages that are not the agent's own words, such as the person's."""
+        """Messages of other roles than the assistant's."""
         self.chunks: dict[str, str] = {}
-        """The message or call that chunks go on with, by their type."""
+        """The open chunked message or call, by event type."""
         self.questions: list[Interrupt] = []
         self.asked: list[str] = []
-        """The ids of the questions that the run ended with."""
+        """Ids of the interrupts that the run ended with."""
         self.subagents: dict[str, str] = {}
         self.finished: Wire | None = None
 
@@ -90,7 +90,7 @@ class Mapping:
         return found + self.text({**event, "messageId": id})
 
     def end_chunks(self, kind: str) -> list[Event]:
-        """Whatever else comes ends a message that came in chunks."""
+        """End the chunked messages and calls of other types than `kind`."""
         found: list[Event] = []
         for type_ in [type_ for type_ in self.chunks if type_ != kind]:
             id = self.chunks.pop(type_)
@@ -106,7 +106,7 @@ class Mapping:
 
     @property
     def thinking(self) -> str:
-        """What a piece without an id goes on with."""
+        """The reasoning that a delta without an id belongs to."""
         return next(reversed(self.ledger.thoughts), _THOUGHT)
 
     # Calls.
@@ -144,7 +144,7 @@ class Mapping:
             self.results[id] = message
         return self.ledger.answer(id, plain(event.get("content")))
 
-    # State and what happens besides.
+    # State, activities, subagents, custom events.
 
     def state(self, event: Wire) -> list[Event]:
         self.predicted.known = True
@@ -201,7 +201,7 @@ class Mapping:
         raise self.faults.failed(name(event, "code"))
 
     def end(self) -> list[Event]:
-        """The stream is over: the end of the run, or the error that there is none."""
+        """Return the run's last events; raises if the stream ended without RUN_FINISHED."""
         if self.finished is None:
             raise self.faults.incomplete()
         outcome = self.finished.get("outcome")
@@ -212,10 +212,10 @@ class Mapping:
             if isinstance(listed, list)
             else []
         )
-        # A peer that speaks both dialects asks twice.
+        # A peer that speaks both dialects sends each interrupt twice.
         questions = named or self.questions
         found = [*self.end_chunks(""), *self.ledger.close({question.call or "" for question in questions})]
-        # What the peer says to wait for (pendingToolCallIds) is the same, or for nobody here to run.
+        # pendingToolCallIds is ignored: it lists these calls, or calls that nobody here can run.
         pending = self.ledger.waiting
         reason: Reason = "interrupt" if questions else "calls" if pending else self.reason()
         if any(call.open for call in self.ledger.calls.values()):
@@ -259,7 +259,7 @@ _HANDLERS: dict[str, Callable[[Mapping, Wire], list[Event]]] = {
     "REASONING_MESSAGE_CHUNK": Mapping.thought,
     "REASONING_MESSAGE_END": Mapping.thought_over,
     "REASONING_END": Mapping.thought_over,
-    # Before 1.0, without ids.
+    # Before protocol 1.0, without ids.
     "THINKING_TEXT_MESSAGE_CONTENT": Mapping.thought,
     "THINKING_TEXT_MESSAGE_END": Mapping.thought_over,
     "THINKING_END": Mapping.thought_over,

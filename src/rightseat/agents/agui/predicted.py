@@ -1,5 +1,5 @@
-"""State that is told while a tool's arguments are still being written: a peer says by PredictState which
-argument of which tool a part of the state will be."""
+"""Predicted state: a peer's PredictState event names tool arguments that become state keys, and their partial
+values are sent as state deltas while the arguments stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.types.events import Event, StateDelta, StateSnapshot
 class Predicted:
     def __init__(self, state: Any) -> None:
         self.known = isinstance(state, dict)
-        """Whether there is a state that a part of can be changed."""
+        """Whether the client has a state that a delta can change."""
         self.rules: list[dict[str, Any]] = []
         self.calls: dict[str, tuple[str, list[str]]] = {}
         self.last: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class Predicted:
         return [*self.ground(), StateDelta(patch)] if patch else []
 
     def ground(self) -> list[Event]:
-        """A change needs something that it changes."""
+        """Return an empty snapshot if the client has no state yet: a delta needs one."""
         if self.known:
             return []
         self.known = True

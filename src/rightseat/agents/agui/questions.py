@@ -1,8 +1,8 @@
-"""A peer's questions as Interrupts, and the answers as the peer wants them, in both dialects.
+"""A peer's interrupts as Interrupt events, and answers in the peer's dialect.
 
-Protocol 1.0 ends a run with the outcome `interrupt`, and is answered by `resume`. Before, a CUSTOM event
-`on_interrupt` asks, mostly with a JSON text, and `forwardedProps.command.resume` answers it without a name.
-Which one it was, and in which thread, is told by the id that we give the question.
+Protocol 1.0 ends a run with the outcome `interrupt`, answered by `resume`. The legacy dialect sends a CUSTOM
+event `on_interrupt`, mostly with a JSON text, answered by `forwardedProps.command.resume` without an id.
+The id that we give an interrupt holds its dialect and thread.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rightseat.types.turn import Answer
 
 _ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}
-"""What the older dialect is told where the person did not answer: it has no word for it."""
-# Under which a question is found in the value that somebody's graph asks with.
+"""Resume value for a cancelled interrupt in the legacy dialect, which has no status for it."""
+# Keys of an interrupt's value that may hold the question.
 _WORDS = ("message", "question", "prompt", "text", "title")
 _APPROVALS = ("confirmation", "tool_call", "approval", "confirm")
 
 
 class Place(Struct, frozen=True):
-    """What a question of ours has in its id."""
+    """The parts of our interrupt id."""
 
     thread: uuid.UUID
     older: bool
     id: str
-    """The peer's own."""
+    """The peer's own id."""
 
 
 def place(interrupt: str) -> Place | None:
@@ -48,7 +48,7 @@ def thread_of(interrupt: str) -> uuid.UUID | None:
 
 
 def asked(found: Any, thread: uuid.UUID) -> Interrupt | None:
-    """One of the outcome's interrupts."""
+    """Convert one interrupt of a run's outcome; None if it has no id."""
     if not isinstance(found, dict) or not isinstance(found.get("id"), str) or not found["id"]:
         return None
     reason = found.get("reason")
@@ -68,7 +68,7 @@ def asked(found: Any, thread: uuid.UUID) -> Interrupt | None:
 
 
 def asked_before(value: Any, thread: uuid.UUID) -> Interrupt:
-    """The CUSTOM event's value, which has no id of its own that could be trusted to be one."""
+    """Convert the value of a legacy CUSTOM event, which has no reliable id: one is generated."""
     told = decoded(value) if isinstance(value, str) else value
     schema = told.get("responseSchema") or told.get("response_schema") if isinstance(told, dict) else None
     reason = told.get("reason") if isinstance(told, dict) else None
@@ -78,7 +78,7 @@ def asked_before(value: Any, thread: uuid.UUID) -> Interrupt:
 
 
 def shape(schema: Any, approval: bool) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
-    """How the answer is asked for: words, yes or no, or a form."""
+    """Return the interrupt kind (text, confirmation or form) and the answer's schema."""
     if not isinstance(schema, dict) or not schema:
         return ("confirm", APPROVAL) if approval else ("ask", TEXT)
     if schema.get("type") == "string":
@@ -88,7 +88,7 @@ def shape(schema: Any, approval: bool) -> tuple[Literal["ask", "confirm", "form"
 
 
 def words(value: Any) -> str:
-    """What can be shown to a person of what was asked with."""
+    """Return the text of an interrupt's value that a person can read, or an empty one."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
@@ -104,7 +104,7 @@ def moment(text: Any) -> float | None:
 
 
 def resumed(answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
-    """`resume`, for the questions of protocol 1.0."""
+    """Build `resume` from the answers to protocol 1.0 interrupts."""
     found = [(answer, at) for answer in answers if (at := place(answer.interrupt)) and not at.older]
     return [
         {"interruptId": at.id, "status": "cancelled"}
@@ -115,7 +115,7 @@ def resumed(answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
 
 
 def commanded(answers: tuple[Answer, ...]) -> dict[str, Any] | None:
-    """`forwardedProps.command`, for a question of the older dialect."""
+    """Build `forwardedProps.command` from the answer to a legacy interrupt, or return None."""
     for answer in answers:
         if (at := place(answer.interrupt)) and at.older:
             return {"resume": CANCELLED if answer.status == "cancelled" else payload(answer)}
@@ -123,7 +123,7 @@ def commanded(answers: tuple[Answer, ...]) -> dict[str, Any] | None:
 
 
 def payload(answer: Answer) -> Any:
-    """A value as it was given; of words those that are JSON are what they stand for."""
+    """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
     if answer.payload is not None or answer.text is None:
         return answer.payload
     made = decoded(answer.text)
@@ -131,7 +131,7 @@ def payload(answer: Answer) -> Any:
 
 
 def decoded(text: str) -> Any:
-    """The text itself, where it is no JSON."""
+    """Decode JSON; return the text itself if it is none."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

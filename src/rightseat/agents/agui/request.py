@@ -1,4 +1,4 @@
-"""A Turn as AG-UI's RunAgentInput."""
+"""A Turn as AG-UI's RunAgentInput, with message ids that the peer knows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rightseat.types.turn import Turn
 
 
 def callable_tools(turn: Turn) -> tuple[ToolSpec, ...]:
-    """The client's tools that may be called in this turn."""
+    """Return the client's tools that `tool_choice` allows."""
     choice = turn.tool_choice
     if choice.mode == "none":
         return ()
@@ -26,14 +26,14 @@ def callable_tools(turn: Turn) -> tuple[ToolSpec, ...]:
 
 
 def message_ids(turn: Turn, thread: uuid.UUID, aliases: Aliases) -> list[str]:
-    """Every message's id, as the peer knows it. Where a client gives none, the same message has the same one
-    in the next turn, so that a peer that keeps threads does not take it for another."""
+    """Return each message's id as the peer knows it. A message without an id gets one derived from its
+    content, equal in each turn, so that a peer that keeps threads does not take it for a new message."""
     found = []
     for number, message in enumerate(turn.messages):
         if known := aliases.of(thread, message.call_id) or message.id:
             found.append(known)
         elif turn.depth:
-            # One conversation after the other, each with a first message: equal ones are not the same.
+            # Sub-runs are separate conversations: equal first messages are different messages.
             found.append(secrets.token_hex(12))
         else:
             found.append(_derived(number, message))
@@ -46,13 +46,13 @@ def _derived(number: int, message: Message) -> str:
 
 
 def body(turn: Turn, thread: uuid.UUID, ids: list[str], *, plain: bool = False) -> dict[str, Any]:
-    """`plain`: without what peers before 1.0 do not know, and some of them refuse."""
+    """Build the request body. `legacy` omits the fields of protocol 1.0, which some older peers reject."""
     props: dict[str, Any] = dict(turn.forwarded.properties)
     if turn.forwarded.config:
         props["config"] = turn.forwarded.config
     answers, command = resumed(turn.answers), commanded(turn.answers)
     if turn.answers:
-        # The door has read it already.
+        # The door has already turned it into answers.
         props.pop("command", None)
     if plain and answers and command is None:
         command = {"resume": answers[0].get("payload")}

@@ -1,5 +1,5 @@
-"""What a run says without streaming it: in a snapshot of all messages, or by CopilotKit's manual emits, which
-newer peers pass on as CUSTOM events only."""
+"""Output that a run does not stream: messages of a snapshot, and CopilotKit's manual emits, which newer peers
+send as CUSTOM events only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Snapshot:
         self.ledger = ledger
         self.resumes = bool(turn.answers)
         self.answered: dict[str, str] = {}
-        """The ids of results, by their calls."""
+        """Message ids of tool results, by call."""
         self.told: set[str] = set()
-        """Messages and calls that were said here: if they are streamed after all, it is not once more."""
+        """Messages and calls emitted here; if they are streamed later, they are not repeated."""
 
     def take(self, messages: Any) -> list[Event]:
         found: list[Event] = []
@@ -36,7 +36,7 @@ class Snapshot:
         return found + self.results(messages)
 
     def results(self, messages: Any) -> list[Event]:
-        """Of the calls of this run, wherever they stand."""
+        """Return the results of this run's calls, at any place in the snapshot."""
         found: list[Event] = []
         for message in messages if isinstance(messages, list) else ():
             match message:
@@ -50,13 +50,12 @@ class Snapshot:
         return found
 
     def new(self, messages: Any) -> list[dict[str, Any]]:
-        """Those behind the last that was posted, or behind the person's last words: the rest is history."""
+        """Return the messages after the last posted one, or after the last user message."""
         listed = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
         known = [n for n, item in enumerate(listed) if item.get("id") in self.sent]
         known = known or [n for n, item in enumerate(listed) if item.get("role") == "user"]
         if self.resumes:
-            # What was said before the question may not have been posted again: a client that has only text
-            # does not know it by its id.
+            # A text-only client does not post the messages before the interrupt by their ids.
             ours = [n for n, item in enumerate(listed) if item.get("id") in self.ledger.words]
             known += ours[-1:] or [n for n, item in enumerate(listed) if item.get("role") == "tool"]
         return listed[max(known) + 1 :] if known else listed
@@ -69,7 +68,7 @@ class Snapshot:
         return [*self.ledger.say(id, text), *self.ledger.end_text(id)]
 
     def old(self, text: str) -> bool:
-        """Whether it was posted. A client that has only text posts it together with the question after it."""
+        """Whether the client posted this text. A text-only client appends the question to it."""
         return text in self.posted or (self.resumes and any(text in posted for posted in self.posted))
 
     def call(self, message: str, call: Any) -> list[Event]:
@@ -103,7 +102,7 @@ class Snapshot:
 
 
 def text_of(content: Any) -> str:
-    """A message's text; pictures in it are not said."""
+    """Join the text parts of a message's content; other parts are dropped."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))

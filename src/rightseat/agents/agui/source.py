@@ -32,7 +32,7 @@ class AguiSource:
         self._reach.close()
 
     async def _look(self) -> None:
-        """AG-UI has one route, and it takes only a run. That anybody answers is all there is to know."""
+        """Check that a server responds, with any status: AG-UI has no route but the one that starts a run."""
         try:
             await self._reach.json("GET", (), repeatable=False, absent=True)
         except UpstreamError as error:

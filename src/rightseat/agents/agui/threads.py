@@ -1,7 +1,7 @@
-"""What a peer calls our threads. It keeps what was said by this name, so no two owners may share one.
+"""Thread ids that a peer sees, distinct for each owner, because the peer stores conversations by them.
 
-A UUID, because many peers take nothing else. Its first half is the owner's: so a question's id, which has the
-thread in it, tells whose it is, although a client that has only text does not say which thread it was.
+They are UUIDs, because many peers accept nothing else. The first half is a digest of the owner, so that an
+interrupt's id, which contains the thread, proves its owner even if a text-only client names no thread.
 """
 
 from __future__ import annotations

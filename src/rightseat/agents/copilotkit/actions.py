@@ -1,4 +1,4 @@
-"""A remote endpoint's actions as tools that run here."""
+"""Actions of a remote endpoint as server tools."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def action(name: str, description: str, parameters: Any, reach: Reach) -> Tool:
 
 
 def schema(parameters: Any) -> dict[str, Any]:
-    """CopilotKit's list of parameters as JSON Schema. One that does not say otherwise is required."""
+    """Convert CopilotKit's parameter list to JSON Schema. Parameters are required by default."""
     listed = parameters if isinstance(parameters, list) else []
     named = [item for item in listed if isinstance(item, dict) and isinstance(item.get("name"), str)]
     return {

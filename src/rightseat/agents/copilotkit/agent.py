@@ -26,12 +26,12 @@ from rightseat.types.events import Event, Interrupt
 from rightseat.types.streams import closing
 from rightseat.types.turn import MAX_DEPTH, Owner, Turn
 
-# Threads whose agent stopped before its end: that many are remembered.
+# How many threads' stopped nodes are remembered.
 _PLACES = 1000
 
 
 class Sort(Struct, frozen=True):
-    """What tells the two dialects apart: one names its events by `event`, the other by `type`."""
+    """Distinguishes the two dialects: LangGraph lines have `event`, runtime lines have `type`."""
 
     event: str | None = None
 
@@ -123,14 +123,14 @@ class RemoteAgent:
                         begun = True
                         yield line
             except Incomplete as error:
-                # An endpoint whose agent fails breaks off: it has no other way to say it.
+                # An endpoint reports a failed agent only by breaking off the stream.
                 raise (self._reach.faults.failed() if begun else error) from error
         for line in lines.close():
             yield line
 
     def _place(self, turn: Turn, thread: uuid.UUID) -> str | None:
-        """Where the agent goes on, as it is known here, or as the client says. An answer goes to where it was
-        asked."""
+        """Return the node where the agent resumes: the remembered one, else the client's; None with answers,
+        which go to the interrupted node."""
         known = self._places.pop(thread, turn.forwarded.node or None)
         return None if turn.answers else known
 
@@ -155,6 +155,6 @@ class RemoteAgent:
 
 
 def thread_of(interrupt: str) -> uuid.UUID | None:
-    """Of a question in either dialect."""
+    """Return the thread of an interrupt id of either dialect."""
     at = place(interrupt)
     return at[0] if at else agui_thread(interrupt)

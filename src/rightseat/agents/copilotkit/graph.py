@@ -1,5 +1,5 @@
-"""What an agent of type `langgraph` sends: LangChain's events by line, and between them the agent's state and
-its questions. The events are mapped as a LangGraph server's are."""
+"""Lines of an agent of type `langgraph`: LangChain events, state syncs and interrupts. They are mapped like
+the events of a LangGraph server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END = "__end__"
 
 
 class Sync(Struct, frozen=True):
-    """`on_copilotkit_state_sync`. Its run_id is LangChain's and changes from line to line."""
+    """`on_copilotkit_state_sync`. Its run_id is LangChain's and changes with each line."""
 
     node_name: str | None = None
     state: Any = None
@@ -52,9 +52,9 @@ class GraphLines:
     def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], faults: Faults) -> None:
         waiting = {call.id for message in turn.messages for call in message.calls}
         self.node: str | None = None
-        """Where the agent stopped, unless it came to its end or asks."""
+        """The node where the agent stopped; None if it finished or is interrupted."""
         self.results: dict[str, str] = {}
-        """What the endpoint calls the results of its own calls."""
+        """The endpoint's message ids of tool results, by call."""
         self.mapping = Mapping(
             faults,
             thread,
@@ -73,7 +73,7 @@ class GraphLines:
                 data = Raw(msgspec.json.encode(unwrapped(wire.anything(event.data))))
                 return self.mapping.happen(msgspec.structs.replace(event, data=data))
             case "on_chain_stream" if event.parents == []:
-                # What a node of the graph itself has given back.
+                # The update of a node of the top-level graph.
                 chunk = unwrapped(wire.anything(event.data))
                 return self.mapping.updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
             case "on_copilotkit_state_sync":
@@ -94,7 +94,7 @@ class GraphLines:
         return self.mapping.values(sync.state)
 
     def ask(self, asking: Asking) -> None:
-        """The interrupt, in the shape in which a graph gives it. It has no id: only one can wait."""
+        """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
         value = decoded(asking.value)
         if isinstance(asking.data, dict):
             calls = [called(item) for item in asking.data.get("messages") or () if "arguments" in item]
@@ -103,7 +103,7 @@ class GraphLines:
 
     def end(self) -> Iterable[Event]:
         if self.mapping.interrupts:
-            # An answer goes to where the graph waits, not behind it.
+            # The answer goes to the interrupted node, not to the one after it.
             self.node = None
         return self.mapping.end()
 
@@ -113,7 +113,7 @@ def called(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def unwrapped(value: Any) -> Any:
-    """LangChain's objects as what they were made with."""
+    """Replace LangChain's serialized objects by their constructor arguments, recursively."""
     match value:
         case {"lc": 1, "kwargs": dict(inner)}:
             return unwrapped(inner)
@@ -126,7 +126,7 @@ def unwrapped(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """What a graph asked with: the endpoint makes JSON of all that is no text."""
+    """Decode an interrupt's value: the endpoint sends objects and arrays as JSON text."""
     if not isinstance(value, str):
         return value
     try:

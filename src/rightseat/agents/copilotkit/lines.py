@@ -1,15 +1,15 @@
-"""JSON by lines, whatever the content type says."""
+"""Splitter of JSON lines, independent of the content type."""
 
 from __future__ import annotations
 
 from rightseat.agents._peer.faults import Faults
 
-# One line holds the whole state of an agent, with all its messages.
+# One line may hold the whole state of an agent with all its messages.
 LIMIT = 32 << 20
 
 
 class Lines:
-    """Cuts a byte stream into lines that are not blank, the same for every way the bytes arrive."""
+    """Splits a byte stream into non-blank lines, independent of how the bytes are chunked."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults

@@ -1,4 +1,4 @@
-"""A Turn as the body of /agents/execute. Messages are flat there: each text, call and result is one."""
+"""A Turn as the body of /agents/execute, where each text, call and result is a message of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Flat = dict[str, Any]
 
 
 def body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str], node: str | None) -> dict[str, Any]:
-    """`node`: where the agent stopped, if it is to go on behind it."""
+    """Build the request body. `node` is where the agent stopped, if it is to resume there."""
     return {
         "name": name,
         "threadId": str(thread),
@@ -36,7 +36,7 @@ def body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str], node: str | N
 
 
 def response(answer: Answer) -> str:
-    """Always a text: so an agent of this protocol gets it from the clients that it was made for."""
+    """Return an answer as text, the form that CopilotKit's own clients send."""
     if answer.status == "cancelled":
         return "cancelled"
     if answer.text is not None:
@@ -75,7 +75,7 @@ def decoded(arguments: str) -> dict[str, Any]:
 
 
 def recalled(listed: Any) -> tuple[Message, ...]:
-    """The messages of /agents/state; calls of one message belong together again."""
+    """Parse the messages of /agents/state, joining the calls of one message."""
     made: list[Message] = []
     for item in listed if isinstance(listed, list) else ():
         match item:

@@ -1,5 +1,5 @@
-"""What an agent of type `crewai` sends: the events of CopilotKit's older runtime by line. Each has its like
-in AG-UI, so they are read as such."""
+"""Lines of an agent of type `crewai`: events of CopilotKit's older runtime, translated to AG-UI events and
+mapped as such."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.agents.agui.mapping import Mapping
 from rightseat.types.events import Event
 from rightseat.types.turn import Turn
 
-# By its name there: its name in AG-UI, and the fields that are called otherwise.
+# Runtime event → AG-UI event and its renamed fields.
 _NAMES: dict[str, tuple[str, dict[str, str]]] = {
     "TextMessageStart": ("TEXT_MESSAGE_START", {}),
     "TextMessageContent": ("TEXT_MESSAGE_CONTENT", {"content": "delta"}),
@@ -34,7 +34,7 @@ class RuntimeLines:
     def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], faults: Faults) -> None:
         self.mapping = Mapping(turn, thread, ids, faults)
         self.node: str | None = None
-        """Flows have no place to go on from."""
+        """Always None: flows cannot resume at a node."""
         self.step = ""
 
     @property
@@ -58,7 +58,7 @@ class RuntimeLines:
                 pass
 
     def state(self, event: dict[str, Any]) -> Iterator[Event]:
-        """A state belongs to a node; that it is no longer active is the node's end."""
+        """Map a node's state; an inactive state ends the node's step."""
         node, active = event.get("nodeName"), event.get("active") is True
         if isinstance(node, str) and node and active and node != self.step:
             yield from self.leave()

@@ -30,8 +30,8 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
 
 
 class Endpoint:
-    """Until it was found, what is known of it is listed as down: the agents that are named, or one called as
-    the endpoint itself."""
+    """An AgentSource of one remote endpoint. Until discovery succeeds it lists the configured agents, or one
+    named like the endpoint, as down."""
 
     def __init__(self, name: str, options: EndpointOptions) -> None:
         self._name = name
@@ -74,7 +74,7 @@ class Endpoint:
                 case {"name": str(name)} if not wanted or name in wanted:
                     told = item.get("description")
                     description = told if isinstance(told, str) and told else self._options.description
-                    # The same one as before: it remembers where its threads stopped.
+                    # Keep the existing agent: it remembers where its threads stopped.
                     kept = self.agents.get(name)
                     if isinstance(kept, RemoteAgent):
                         kept.description = description

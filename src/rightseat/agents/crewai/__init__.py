@@ -1,4 +1,8 @@
-"""Crews and flows of CrewAI, in an environment and a process of their own."""
+"""CrewAI crews and flows, run by a subprocess in an environment of their own.
+
+agent: the subprocess, the Agent and its AgentSource; program: the subprocess's program, an AG-UI server that
+imports only crewai and the standard library.
+"""
 
 from rightseat.agents.crewai.source import crewai
 

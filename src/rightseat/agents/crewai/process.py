@@ -1,6 +1,6 @@
-"""The process of a crew: started when it is wanted, found by the port that it tells, gone when we are.
+"""Subprocess of a crew: started on demand, reached at the port that it prints, stopped with this process.
 
-Its import alone takes seconds, and it needs other versions of what we need, so it never lives in ours.
+Importing crewai takes seconds and needs other versions of our dependencies, so it never runs in our process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rightseat.errors import Misused, RightseatError, UpstreamRefused, UpstreamT
 from rightseat.tools.subprocess import KEPT, kill, listen
 
 PROGRAM = Path(__file__).with_name("program.py")
-# Nothing is told to anybody, and nothing is fetched at the start.
+# No telemetry, and no downloads at start.
 QUIET = {
     "OTEL_SDK_DISABLED": "true",
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -36,7 +36,7 @@ class Told(Struct, frozen=True):
 
 
 class CrewProcess:
-    """`lost` is called when it died by itself."""
+    """A crew's subprocess. `on_exit` is called if it exits by itself."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class CrewProcess:
         return self._lock.locked()
 
     async def reach(self) -> Reach:
-        """The way to it, once it answers. Whoever comes while it starts waits for the same start."""
+        """Return a client of the subprocess, which is started if needed; callers share one start."""
         async with self._lock:
             if self._reach is not None:
                 return self._reach
@@ -80,7 +80,7 @@ class CrewProcess:
             return self._reach
 
     def forget(self, reach: Reach) -> None:
-        """It does not answer there: the next one who comes starts it anew."""
+        """Drop a client that cannot connect; the next `connect` restarts the subprocess."""
         if self._reach is reach:
             reach.close()
             self._reach = None
@@ -107,7 +107,7 @@ class CrewProcess:
         key = secrets.token_urlsafe(32)
         try:
             process = await asyncio.create_subprocess_exec(
-                # -P: a module beside our program must not hide one of the crew's.
+                # -P: modules in our program's folder must not shadow the crew's.
                 *(self._python, "-P", str(PROGRAM), self._crew),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -126,7 +126,7 @@ class CrewProcess:
         assert process.stdout is not None
         assert process.stderr is not None
         self._tasks = [asyncio.create_task(listen(process.stderr, f"agent {self._name}"))]
-        # The key goes by the pipe: a command line and an environment can be read by others.
+        # The key goes through the pipe: other users can read command lines and environments.
         process.stdin.write(f"{key}\n".encode())
         port = await self._told(process.stdout)
         self._tasks.append(asyncio.create_task(self._watch(process)))

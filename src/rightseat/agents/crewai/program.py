@@ -1,10 +1,9 @@
-"""A crew or flow of CrewAI behind AG-UI: `python program.py MODULE:ATTRIBUTE`.
+"""AG-UI server of a CrewAI crew or flow: `python program.py MODULE:ATTRIBUTE`.
 
-It runs in an environment that has crewai and not us, so it imports only that and the standard library
-(telling.py beside it does the same). The first line of its standard input is the key that every request must
-bring. It listens on a port that the system chooses and says it on standard output as a line of JSON, or there
-what is wrong. It leaves when its input ends, so it never outlives the server. What the crew prints goes to
-standard error.
+The program runs in an environment that has crewai but not rightseat, so it imports only crewai and the
+standard library. The first line of its standard input is the key that every request must send. It listens on
+a port that the system chooses and prints one line of JSON: the port, or the error. It exits when its input
+ends, so it never outlives the server. The crew's output goes to standard error.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from typing import Any
 
 Wire = dict[str, Any]
 MAX_BODY = 64 << 20
-# How often it is looked whether the caller is still there, while nothing happens.
+# Seconds between checks for a disconnected caller while no event comes.
 LOOK = 0.25
 
 
 class Stopped(BaseException):
-    """Unwinds a crew whose caller has left. No Exception: nothing on the way may take it for a failure."""
+    """Unwinds a run whose caller disconnected. A BaseException, so that no `except Exception` handles it."""
 
 
 @functools.cache
 def beside(name: str) -> Any:
-    """A module in this folder, which is on no path: what it is called must not hide one of the crew's."""
+    """Load a module of this folder, which is not on sys.path so that it shadows none of the crew's."""
     spec = importlib.util.spec_from_file_location(
         f"_rightseat_{name}", Path(__file__).with_name(f"{name}.py")
     )
@@ -50,7 +49,7 @@ def beside(name: str) -> Any:
     return module
 
 
-# ---- What is run. ----
+# ---- The run. ----
 
 
 def load(spec: str) -> Any:
@@ -62,7 +61,7 @@ def load(spec: str) -> Any:
 
 
 def anew(thing: Any) -> Any:
-    """One to run once: a crew keeps what it did, so each question gets a copy of it."""
+    """Return a fresh crew or flow for one run: a crew keeps state, so it is copied."""
     if isinstance(thing, type) or (callable(thing) and not hasattr(thing, "kickoff")):
         thing = thing()
         crew = getattr(thing, "crew", None)
@@ -73,8 +72,8 @@ def anew(thing: Any) -> Any:
 
 
 def inputs_of(runs: Any, asked: Wire) -> Wire:
-    """What the crew is given: the state that the client has, and the `request`; a flow also gets `messages`
-    and `thread`. A crew with one more blank to fill in gets the request for it, whatever it calls it."""
+    """Build the inputs: the client's state and the `request`; a flow also gets `messages` and `thread`. If a
+    crew has exactly one other placeholder, it gets the request too."""
     messages = [item for item in asked.get("messages") or () if isinstance(item, dict)]
     spoken = [text_of(item.get("content")) for item in messages if item.get("role") == "user"]
     request = spoken[-1] if spoken else ""
@@ -87,7 +86,7 @@ def inputs_of(runs: Any, asked: Wire) -> Wire:
 
 
 def fitting(flow: Any, given: Wire) -> Wire:
-    """A flow whose state has fixed fields takes no others."""
+    """Drop the inputs that a flow's typed state does not declare."""
     known = getattr(type(flow.state), "model_fields", None)
     return given if known is None else {key: value for key, value in given.items() if key in known}
 
@@ -99,7 +98,7 @@ def text_of(content: Any) -> str:
 
 
 def perform(thing: Any, asked: Wire, emit: Callable[[Wire], None]) -> None:
-    """One run, from its first event to its last."""
+    """Run the crew once and emit the run's events."""
     context = importlib.import_module("crewai.events.stream_context")
     ids = {"threadId": str(asked.get("threadId") or ""), "runId": str(asked.get("runId") or "")}
     emit({"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"})
@@ -132,7 +131,7 @@ def usage(result: Any) -> list[Wire]:
     return [{key: int(getattr(found, name, 0) or 0) for key, name in names.items()}]
 
 
-# ---- How it is asked. ----
+# ---- The HTTP server. ----
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -141,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
     key = ""
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The server that asks has a log."""
+        """Log nothing: the calling server has a log."""
 
     def do_GET(self) -> None:
         self.refuse(405)
@@ -178,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def happenings(thing: Any, asked: Wire, connection: socket.socket) -> Iterator[Wire]:
-    """The events of a run in a thread of its own, which is stopped at its next event once the caller left."""
+    """Yield the events of a run in its own thread, which stops at its next event after a disconnect."""
     events: queue.SimpleQueue[Wire | None] = queue.SimpleQueue()
     gone = threading.Event()
 
@@ -193,7 +192,7 @@ def happenings(thing: Any, asked: Wire, connection: socket.socket) -> Iterator[W
         except Stopped:
             pass
         finally:
-            # An error goes on, to the thread's end, where it is printed.
+            # The error propagates to the end of the thread, which prints it.
             kind = sys.exc_info()[0]
             if kind is not None:
                 events.put({"type": "RUN_ERROR", "message": "the crew failed", "code": kind.__name__})
@@ -216,7 +215,7 @@ def happenings(thing: Any, asked: Wire, connection: socket.socket) -> Iterator[W
 
 
 def left(connection: socket.socket) -> bool:
-    """Whether the other end has closed: then it is readable, and there is nothing to read."""
+    """Whether the peer has closed the connection: it is readable and at its end."""
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
 
@@ -225,7 +224,7 @@ class Listening(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that leaves is no error of ours."""
+        """Ignore a disconnected caller."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -234,7 +233,7 @@ def main(spec: str) -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     stdin = os.fdopen(os.dup(0), "rb", buffering=0)
     os.dup2(2, 1)
-    # A crew that asks a person by the terminal must not take our input for one.
+    # A crew that reads from the terminal must not read our input.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     Handler.key = stdin.readline().decode().strip()
 

@@ -1,4 +1,4 @@
-"""`[agents.NAME] kind = "crewai"`: a crew or a flow, spoken to by AG-UI."""
+"""`[agents.NAME] kind = "crewai"`: a crew or flow, reached over AG-UI."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CrewAgent:
         return self._lookout.down
 
     async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
-        """A crew begins anew each time."""
+        """Return None: a crew remembers no threads."""
         return None
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
@@ -72,7 +72,7 @@ class CrewAgent:
                         yield event
                 return
             except UpstreamRefused:
-                # It died, and nobody has noticed yet. What it was told it has not taken.
+                # The subprocess died unnoticed and did not accept the request: retry once.
                 self._process.forget(reach)
                 if begun or last:
                     raise
@@ -103,7 +103,7 @@ class CrewSource:
         self.agents: Mapping[str, Agent] = {name: agent}
 
     async def start(self) -> None:
-        """It goes on in the background: a crew takes seconds to load, and nobody has to wait for it."""
+        """Start the subprocess; after a few seconds the start goes on in the background."""
         await self._lookout.start()
 
     async def close(self) -> None:
@@ -115,7 +115,7 @@ class CrewSource:
 
 
 def located(python: str) -> str:
-    """From where we are, not from where the crew runs. A bare name is looked for where commands are."""
+    """Make a path absolute, relative to our folder and not the crew's. A bare name is searched on PATH."""
     return os.path.abspath(python) if os.sep in python else python
 
 

@@ -1,4 +1,4 @@
-"""CrewAI's events → AG-UI's. It runs in the crew's environment, so it has the standard library only."""
+"""CrewAI events → AG-UI events. Runs in the crew's environment: standard library only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Wire = dict[str, Any]
 
 
 class Speech:
-    """One answer of a model. Agents without native tool calls think aloud: what comes before their final
-    answer is reasoning."""
+    """Splits one model answer into reasoning and text. Agents without native tool calls write ReAct text:
+    what comes before `Final Answer:` is reasoning."""
 
     MARK = "Final Answer:"
     SIGNS = ("Thought:", "Action:")
@@ -44,7 +44,7 @@ class Speech:
             self.reason(before)
             self.mode, self.held = "text", after.lstrip()
             return
-        # The end of it may be the beginning of the mark.
+        # The end of the buffer may be the beginning of the marker.
         ends = (size for size in range(len(self.MARK) - 1, 0, -1) if self.held.endswith(self.MARK[:size]))
         ready = len(self.held) - next(ends, 0)
         self.reason(self.held[:ready])
@@ -83,7 +83,7 @@ class Speech:
 
 
 class Telling:
-    """CrewAI's events → AG-UI's. Called in the crew's thread, in the order in which they happen."""
+    """Maps CrewAI events to AG-UI events, in the crew's thread and in order."""
 
     def __init__(self, emit: Callable[[Wire], None]) -> None:
         self.emit = emit
@@ -121,14 +121,14 @@ class Telling:
         self.speech.add(str(event.chunk))
 
     def quiet(self) -> None:
-        """Ends what is being said."""
+        """End the open text."""
         if self.speech is not None:
             self.speech.end()
             self.said.append(self.speech.said.strip())
             self.speech = None
 
     def say(self, text: str) -> None:
-        """The result, unless the crew has just said it."""
+        """Emit the final result, unless it equals the last text."""
         self.quiet()
         if text.strip() and text.strip() not in self.said[-1:]:
             speech = Speech(self.emit)
@@ -180,7 +180,7 @@ def task_name(event: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """As JSON takes it."""
+    """Convert a value to plain JSON types."""
     dump = getattr(value, "model_dump", None)
     made = dump(mode="json") if dump is not None else value
     return json.loads(json.dumps(made, default=str))

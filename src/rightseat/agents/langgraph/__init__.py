@@ -1,10 +1,10 @@
 """LangGraph agents: the assistants of a server, or a compiled graph in this process.
 
-wire.py, frames.py   what LangGraph says
-mapping.py           its stream → our events, with speech.py (texts, calls), states.py (steps, state) and
-                     questions.py (interrupts); no I/O
-request.py           a turn and a thread's standing → what the graph is asked, with messages.py
-agent.py             the Agent; a Graph is a server's assistant (server.py, source.py) or local.py's
+wire.py             events as LangGraph sends them
+event_mapper.py     its stream → our events, no I/O, with model_outputs.py (texts, calls), interrupts.py
+request.py          a turn and a thread's state → the run request, with messages both ways
+agent.py            the Agent; a Graph is a server's assistant (server.py) or a compiled graph (local.py)
+options.py          the factory
 """
 
 from rightseat.agents.langgraph.options import langgraph

@@ -1,4 +1,4 @@
-"""One graph as an Agent: a turn in, events out, wherever the graph runs."""
+"""A graph as an Agent, on a server or in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPACE = uuid.UUID("5f0c1c1e-6a3b-5b0e-9a55-2f9d7c9b3e11")
 
 
 class Graph(Protocol):
-    """Where a graph runs: on a server, or here."""
+    """A graph that can run: an assistant of a server, or a compiled graph in this process."""
 
     faults: Faults
     nested: bool
@@ -39,7 +39,7 @@ class Graph(Protocol):
 
 
 class GraphAgent:
-    """`find` gives the graph, or raises what is in its way. `down` is kept by whoever looks for it."""
+    """An Agent. `get_graph` returns the graph or raises why it cannot. The AgentSource sets `down`."""
 
     can_ask = True
 
@@ -95,7 +95,7 @@ class GraphAgent:
             yield event
 
     async def _after(self, graph: Graph, thread: uuid.UUID, turn: Turn, mapping: Mapping) -> list[Event]:
-        """What the stream did not say: a breakpoint, or all of its rest where it was cut off for good."""
+        """Read from the thread's state what the stream lacks: a breakpoint, or the rest of a cut stream."""
         if mapping.interrupts or (mapping.over and not mapping.paused):
             return []
         at = await graph.standing(thread, turn=turn)
@@ -113,12 +113,12 @@ class GraphAgent:
         return Recalled(States().visible(at.values), tuple(recalled(at.values)))
 
     def _own(self, owner: Owner, thread: str) -> uuid.UUID:
-        """An owner's thread. LangGraph takes only UUIDs; two owners never get the same one."""
+        """Derive the UUID of an owner's thread: LangGraph accepts only UUIDs; owners never share one."""
         return uuid.uuid5(SPACE, "\0".join((owner.name, self.name, thread)))
 
     async def _thread(self, graph: Graph, turn: Turn) -> uuid.UUID:
-        """The turn's own, or where a question was asked that it answers: not every client brings its thread
-        along."""
+        """Return the turn's thread, or the thread of the interrupt that it answers: not every client sends
+        its thread with an answer."""
         own = self._own(turn.owner, turn.thread) if turn.thread else uuid.uuid4()
         for answer in turn.answers:
             found = place(answer.interrupt)
@@ -128,6 +128,6 @@ class GraphAgent:
 
 
 def ids(at: Standing | None, turn: Turn) -> set[str]:
-    """Of the messages that need not be told: the thread's and the posted ones."""
+    """Return the ids of messages that are not emitted: the thread's and the posted ones."""
     held = {str(item["id"]) for item in at.messages if item.get("id")} if at else set()
     return held | {message.id for message in turn.messages if message.id}

@@ -1,5 +1,5 @@
-"""Server-sent events with their names and ids: LangGraph tells by the name what an event is, and goes on from
-an id after a cut. (`rightseat.http.sse` reads only data.)"""
+"""Server-sent events with names and ids: LangGraph needs the name for the kind of an event and the id to
+resume a stream. (`rightseat.http.sse` parses only data.)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rightseat.agents._peer.faults import Faults
 
-# One event holds the whole state of a graph, with all its messages.
+# One event may hold the whole state of a graph with all its messages.
 LIMIT = 32 << 20
 
 
@@ -18,7 +18,7 @@ class Frame(NamedTuple):
 
 
 class Frames:
-    """Cuts a byte stream into frames, the same for every way the bytes arrive."""
+    """Parses a byte stream into events, independent of how the bytes are chunked."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -48,7 +48,7 @@ class Frames:
 
 
 def parsed(block: bytes) -> Frame | None:
-    """None for what is only a comment, which servers send to keep a connection alive."""
+    """Parse one block; None if it is only a keep-alive comment."""
     event = id = ""
     data: list[bytes] = []
     for line in block.split(b"\n"):

@@ -1,7 +1,7 @@
-"""A compiled graph in this process: the same events as from a server, as the same frames.
+"""A compiled graph in this process, streamed as the same server-sent events as a server's.
 
-Its threads are its checkpointer's. Without one it remembers nothing: each turn is a new thread with all that
-was posted, and a question could be asked but not answered.
+Its checkpointer stores the threads. Without one, each turn is a new thread with all posted messages, and
+interrupts cannot be answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
-# The parts of an event that are read; the others hold whole inputs and are not worth writing.
+# The data fields that the mapper reads; others hold whole inputs and are not encoded.
 _READ = {
     "on_chat_model_stream": "chunk",
     "on_chat_model_end": "output",
@@ -32,7 +32,7 @@ _READ = {
 
 
 def plain(value: Any) -> Any:
-    """LangChain's messages as their fields, anything else as its text."""
+    """Convert LangChain's messages to their fields, anything else to its text."""
     dump = getattr(value, "model_dump", None)
     return str(value) if dump is None else dump()
 
@@ -41,7 +41,7 @@ encode = msgspec.json.Encoder(enc_hook=plain).encode
 
 
 class Local:
-    """A Graph. `compiled` is what `StateGraph.compile()` gives."""
+    """A Graph of this process. `graph` is the result of `StateGraph.compile()`."""
 
     def __init__(self, name: str, compiled: Any, *, nested: bool = False) -> None:
         self.faults = Faults(name)
@@ -72,7 +72,7 @@ class Local:
         return standing(msgspec.json.decode(encode(told)))
 
     async def create(self, thread: uuid.UUID, turn: Turn, /) -> None:
-        """A checkpointer makes a thread when something happens in it."""
+        """Do nothing: the checkpointer creates a thread at its first run."""
 
     async def owned(self, thread: uuid.UUID, turn: Turn, /) -> bool:
         state = await self._graph.aget_state(self._config(thread, {})) if self._remembers else None
@@ -90,7 +90,7 @@ class Local:
                 raise Misused(
                     "This graph has no checkpointer: compile it with one, so that it can be answered."
                 )
-            # Only here, where a graph is: rightseat itself does not need langgraph.
+            # Imported only here: rightseat itself does not depend on langgraph.
             given = importlib.import_module("langgraph.types").Command(resume=messages(asked.resume))
         events = self._graph.astream_events(
             given, config, version="v2", stream_mode=list(MODES[1:]), subgraphs=self.nested
@@ -106,10 +106,10 @@ class Local:
 def framed(event: dict[str, Any]) -> Frame:
     kind, data = event["event"], event.get("data") or {}
     if kind == "on_chain_stream" and not event.get("parent_ids"):
-        # The graph itself: what its stream modes give.
+        # The top-level graph: the output of its stream modes.
         told = data.get("chunk")
         if isinstance(told, tuple) and len(told) >= 2:
-            # With graphs inside, their place comes first; only the whole graph's state counts.
+            # With subgraphs, the namespace comes first; only the top-level state counts.
             inside = len(told) == 3 and bool(told[0])
             return Frame("inside" if inside else str(told[-2]), encode(told[-1]))
     part = _READ.get(kind)
@@ -124,7 +124,7 @@ def framed(event: dict[str, Any]) -> Frame:
 
 
 def messages(resume: Any) -> Any:
-    """What was said as messages, where that is the answer; any other value as it is."""
+    """Convert a list of message dicts to LangChain messages; return any other value unchanged."""
     if isinstance(resume, list) and all(isinstance(item, dict) and "type" in item for item in resume):
         return importlib.import_module("langchain_core.messages").convert_to_messages(resume)
     return resume
@@ -150,14 +150,14 @@ class LocalSource:
         return ()
 
     async def start(self) -> None:
-        """It is here."""
+        """Do nothing: the graph is in this process."""
 
     async def close(self) -> None:
-        """It ends with this process."""
+        """Do nothing: the graph ends with this process."""
 
 
 def compiled(found: Any, option: str) -> Any:
-    """A graph that can run: as it is, or compiled here."""
+    """Return a runnable graph, compiling it if needed; raises ConfigError for anything else."""
     if hasattr(found, "astream_events"):
         return found
     if hasattr(found, "compile"):

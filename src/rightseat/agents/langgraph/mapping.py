@@ -1,5 +1,5 @@
-"""LangGraph's stream → our events, without any I/O: the same for a server's frames and a graph in this
-process, and for CopilotKit's remote endpoints, which send the same events (`happen`)."""
+"""LangGraph's stream → our events, without I/O: for a server, a graph in this process, and CopilotKit's
+remote endpoints, which send the same events (`on_event`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERRUPT = "__interrupt__"
 
 
 class Mapping:
-    """One run. `feed` each frame, then `end` it. What the graph itself says to have failed is raised."""
+    """Mapper of one run: `feed` each event, then `finish`. Raises the errors that the graph reports."""
 
     def __init__(
         self,
@@ -38,7 +38,8 @@ class Mapping:
         talks: bool = False,
         handed: bool = False,
     ) -> None:
-        """`talks`: the client has a thread and says in it what comes next. `handed`: an assistant asks."""
+        """`asks_in_chat`: CopilotKit interrupts are chat texts, and the next message is the answer.
+        `is_delegated`: another assistant started this run."""
         self.faults = faults
         self.thread = thread
         self.speech = Speech(clients, known, waiting)
@@ -48,9 +49,9 @@ class Mapping:
         self.talks = talks and not handed
         self.handed = handed
         self.over = False
-        """The graph came to its end, and not just its stream."""
+        """The graph has ended, not only its stream."""
         self.paused = False
-        """It stopped before or after a node that has a breakpoint, and waits."""
+        """The graph waits at a breakpoint."""
 
     def feed(self, event: str, data: bytes) -> Iterable[Event]:
         try:
@@ -73,10 +74,10 @@ class Mapping:
         kind = said.get("error") if isinstance(said, dict) else None
         return self.faults.failed(kind if isinstance(kind, str) else "")
 
-    # What happens in the graph.
+    # Events.
 
     def happen(self, event: Happening, data: bytes = b"") -> Iterable[Event]:
-        """`data` is the event as it came, where the next one may come in the same form."""
+        """Map one LangChain event. `data` is its encoded form, from which the fast path learns."""
         match event.event:
             case "on_chat_model_stream":
                 return self.streamed(event, data)
@@ -114,7 +115,7 @@ class Mapping:
         return self.speech.ended(event.run_id, event.metadata, wire.ended(event.data).output)
 
     def custom(self, name: str, data: Any) -> Iterable[Event]:
-        """What a graph sends by hand; three names are of CopilotKit's helpers."""
+        """Map a custom event; three names belong to CopilotKit's helpers."""
         match name, data:
             case "copilotkit_manually_emit_message", {"message": str(text)}:
                 return self.speech.emitted(str(data.get("message_id") or uuid.uuid4()), text)
@@ -126,7 +127,7 @@ class Mapping:
             case _:
                 return (Custom(name, data),)
 
-    # What the graph holds.
+    # State.
 
     def values(self, state: Any) -> Iterator[Event]:
         if isinstance(state, dict):
@@ -138,7 +139,7 @@ class Mapping:
             if node == INTERRUPT:
                 self.ask(update)
                 continue
-            # A node may give several updates at once, as a list.
+            # A node may return several updates as a list.
             for part in update if isinstance(update, list) else (update,):
                 messages = part.get("messages") if isinstance(part, dict) else None
                 for message in messages if isinstance(messages, list) else (messages,):
@@ -158,11 +159,11 @@ class Mapping:
         for item in self.interrupts.values():
             calls = list(item.calls)
             for call in calls:
-                # The page is asked by a call to one of its tools, whose result is the answer.
+                # A call to one of the page's tools asks; its result is the answer.
                 self.speech.clients |= {str(call.get("name"))}
                 yield from self.speech.call(call["id"], str(call.get("name")), call.get("args"), call["id"])
             if item.by_copilotkit and self.talks and not calls:
-                # It is said in the chat, and the next thing said there is the answer.
+                # The question is a chat text, and the next message is the answer.
                 yield from self.speech.emitted(f"question-{item.id}", phrase(item.asked))
             elif not calls:
                 asked = True

@@ -1,8 +1,7 @@
-"""Our messages ↔ LangChain's, and which of the posted ones a thread does not have yet.
+"""Our messages ↔ LangChain's, and the difference between posted messages and those of a thread.
 
-A LangGraph thread keeps its own messages, with what the graph did besides. So only what is new goes there;
-and where a person took something back (edited a message, asked for another answer), what came after it is
-removed there too.
+A LangGraph thread keeps its own messages. So only new ones are sent, and if a person edited a message or
+asked for another answer, the messages after that point are removed from the thread.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Chain = dict[str, Any]
 
 
 def chained(message: Message) -> Chain:
-    """A message as LangChain reads it from JSON."""
+    """Convert a message to LangChain's JSON form."""
     made: Chain = {"type": _TYPES.get(message.role, "system"), "content": content(message.parts)}
     if message.id is not None:
         made["id"] = message.id
@@ -64,7 +63,7 @@ def block(part: Part) -> Chain:
 
 
 def recalled(values: Any) -> Iterator[Message]:
-    """The messages of a thread's state, as clients are shown them."""
+    """Yield the messages of a thread's state in our form."""
     for item in listed(values):
         role = _ROLES.get(str(item.get("type")))
         if role is None:
@@ -90,7 +89,7 @@ def listed(values: Any) -> list[Chain]:
 
 
 def unanswered(held: Iterable[Chain]) -> dict[str, str]:
-    """Of the calls in a thread those without a result: their names by their ids."""
+    """Return the names, by id, of a thread's calls without a result."""
     calls = {call.id: call.name for item in held for call in called(item)}
     for item in held:
         calls.pop(str(item.get("tool_call_id")), None)
@@ -98,7 +97,7 @@ def unanswered(held: Iterable[Chain]) -> dict[str, str]:
 
 
 def fresh(posted: Sequence[Message], held: list[Chain], clients: Collection[str]) -> list[Chain]:
-    """What is new in `posted` for a thread that holds `held`, and removals of what was taken back."""
+    """Return the messages of `posted` that are not in `stored`, after removals of withdrawn ones."""
     if not held:
         return [chained(message) for message in posted]
     if not any(message.id for message in posted):
@@ -110,7 +109,7 @@ def fresh(posted: Sequence[Message], held: list[Chain], clients: Collection[str]
 
 
 def tail(posted: Sequence[Message]) -> Sequence[Message]:
-    """Without ids nothing can be compared: what follows the last answer is new."""
+    """Return the messages after the last answer: without ids, these count as new."""
     last = max((n for n, message in enumerate(posted) if message.role == "assistant"), default=-1)
     return posted[last + 1 :]
 
@@ -118,18 +117,18 @@ def tail(posted: Sequence[Message]) -> Sequence[Message]:
 def is_new(
     message: Message, words: dict[Any, str], waiting: dict[str, str], clients: Collection[str]
 ) -> bool:
-    """A person's words, or the result of a call that waits. What the graph itself said is its own."""
+    """Whether a message is a new user message or the result of an open call. The graph has its own output."""
     if message.role == "user":
         return words.get(message.id) != message.text
     if message.role != "tool" or message.call_id not in waiting:
         return False
-    # A call that nobody answered was shown with an empty result, which is none.
+    # An unanswered call of the graph was shown with an empty result, which does not count.
     return bool(message.text) or waiting[message.call_id] in clients
 
 
 def taken_back(posted: Sequence[Message], held: list[Chain], anything_new: bool) -> list[Chain]:
-    """Removals: of all after the last message that both know, if a person's words are among it that were
-    not posted again, or if nothing is new and the last word is the person's."""
+    """Remove all after the last common message, if that includes a user message which was not posted again,
+    or if nothing is new and the last posted message is the user's (a regeneration)."""
     known = {(message.id, message.text if message.role == "user" else "") for message in posted}
     results = {message.call_id for message in posted if message.call_id}
     both = [n for n, item in enumerate(held) if key(item) in known or item.get("tool_call_id") in results]
@@ -142,5 +141,5 @@ def taken_back(posted: Sequence[Message], held: list[Chain], anything_new: bool)
 
 
 def key(item: Chain) -> tuple[Any, str]:
-    """By which a message of a thread is known among the posted ones: a person may change words in place."""
+    """Return the identity of a stored message: its id and, for a user message (editable), its text."""
     return item.get("id"), texts(item.get("content")) if item.get("type") == "human" else ""

@@ -1,7 +1,8 @@
-"""Most events of a run are the last one with another word in it: only that word is read.
+"""Fast path for text deltas: most events equal the previous one except for the text, and only that is
+decoded.
 
-Such an event is some thousand bytes, nearly all of them about the run. Between two of them a process sleeps,
-so each pays for cold caches: what counts is how little of it is touched.
+Such an event has some thousand bytes of run metadata. The process sleeps between two of them, so caches are
+cold and the time depends on the bytes touched.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _encode = msgspec.json.encode
 
 
 class Mould:
-    """What stands before and after the word, as long as its text is open."""
+    """The bytes before and after the delta of the last event, valid while its text is open."""
 
     __slots__ = ("_after", "_before", "_text", "_utterance")
 
@@ -30,13 +31,13 @@ class Mould:
     def learn(self, data: bytes, word: str, utterance: Utterance) -> None:
         self._utterance = None
         before, found, after = data.partition(_KEY + _encode(word))
-        # Seen once only, so that nothing else in the event can be taken for it.
+        # The key must be unique, so that no other part of the event can match.
         if found and word and data.count(_KEY) == 1:
             self._before, self._after = before + _KEY, after
             self._text, self._utterance = utterance.text, utterance
 
     def words(self, data: bytes) -> list[Event] | None:
-        """None where the event is another one."""
+        """Return the event's text delta, or None if the event does not match the template."""
         utterance = self._utterance
         if utterance is None or utterance.text != self._text:
             return None
@@ -46,7 +47,7 @@ class Mould:
         try:
             word = _word(data[len(before) : len(data) - len(after)])
         except msgspec.DecodeError:
-            # Not one string: something else stands there too.
+            # Not a single string.
             return None
         utterance.texts.append(word)
         return [TextDelta(self._text, word)] if word else []

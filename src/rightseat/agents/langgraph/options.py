@@ -20,7 +20,7 @@ _ONLY_SERVER = ("agents", "api_key", "headers", "on_before_request", "refresh")
 
 
 class Setup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a graph is run with; it wins over what a client asks for."""
+    """Configuration of each run; it takes precedence over the client's."""
 
     recursion_limit: int | None = None
     configurable: dict[str, Any] = {}
@@ -59,7 +59,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
-    """One source of agents: the assistants of a server, or one graph of this process."""
+    """Make the AgentSource: the assistants of a server, or one graph of this process."""
     given = settled("langgraph", name, options, Options)
     _check(given, options)
     setup = {key: value for key in Setup.__struct_fields__ if (value := getattr(given.config, key))}

@@ -1,4 +1,4 @@
-"""JSON that is still being written: the value of what is there already."""
+"""Parser of incomplete JSON: returns the value of the text so far."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 _BLANK = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-# An escape that has begun, or the first half of a character that takes two.
+# An incomplete escape, or the first half of a surrogate pair.
 _HALF = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?$")
 _DEEPEST = 64
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 class Unwritten(Exception):
-    """Nothing of the value is there yet, or it cannot be told what it will be."""
+    """The value has not started, or is still ambiguous."""
 
 
 def partial(text: str) -> Any:
-    """What `text`, the beginning of a JSON text, says so far; None where that is nothing."""
+    """Parse `text`, the beginning of a JSON text; None if it has no value yet."""
     try:
         return Reading(text).value(0)
     except Unwritten:
@@ -34,7 +34,7 @@ class Reading:
         self.at = 0
 
     def next(self) -> str:
-        """The next character that is not blank; the end is an empty one."""
+        """Return the next non-blank character, or an empty text at the end."""
         found = _BLANK.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.text[self.at : self.at + 1]
@@ -85,14 +85,14 @@ class Reading:
         return made
 
     def string(self) -> tuple[str, bool]:
-        """And whether it is whole."""
+        """Return a string and whether it is complete."""
         found = _STRING.match(self.text, self.at)
         if found is None:
             raise Unwritten
         self.at = found.end()
         inner, whole = found[1], bool(found[2])
         if not whole:
-            # The pattern stops before a last backslash that nothing follows.
+            # The pattern stops before a final lone backslash.
             inner = _HALF.sub("", inner)
             self.at = len(self.text)
         try:
@@ -102,7 +102,7 @@ class Reading:
         return made, whole
 
     def plain(self) -> Any:
-        """A number or a word, once something follows it: before, it may still grow."""
+        """Parse a literal or a number; a number at the end of the text may still grow and is incomplete."""
         for word, value in _WORDS.items():
             if self.text.startswith(word, self.at):
                 self.at += len(word)

@@ -1,6 +1,6 @@
-"""Interrupts of a graph → questions to a person, and a person's answers → what the graph goes on with.
+"""Interrupts of a graph → Interrupt events, and answers → resume values.
 
-A question's id has the thread in it, because some clients do not bring their thread along with an answer.
+Our interrupt id contains the thread, because some clients do not send their thread with an answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rightseat.types.tools import APPROVAL, TEXT
 from rightseat.types.turn import Answer
 
 _ID = re.compile(r"lg-([0-9a-f]{32})-(.{1,200})", re.DOTALL)
-# Where a graph puts its question, if it asks with a value of its own shape.
+# Keys of an interrupt's value that may hold the question.
 _SAID = ("message", "question", "prompt", "text", "description", "title")
 VALUE = "__copilotkit_interrupt_value__"
 MESSAGES = "__copilotkit_messages__"
@@ -27,7 +27,7 @@ CANCELLED = {"cancelled": True}
 
 
 class Open(Struct, frozen=True):
-    """An interrupt that waits: what the graph gave `interrupt()`, or a node that it stops before."""
+    """An open interrupt: the value passed to `interrupt()`, or a breakpoint at a node."""
 
     id: str
     value: Any = None
@@ -43,7 +43,7 @@ class Open(Struct, frozen=True):
 
     @property
     def calls(self) -> Iterator[dict[str, Any]]:
-        """The calls that it waits for, where CopilotKit's helper asks by a tool of the page."""
+        """The client tool calls by which CopilotKit's helper asks."""
         messages = self.value.get(MESSAGES) if self.by_copilotkit else None
         for message in messages if isinstance(messages, list) else ():
             for call in (message.get("tool_calls") or ()) if isinstance(message, dict) else ():
@@ -52,7 +52,7 @@ class Open(Struct, frozen=True):
 
 
 def opened(items: Any) -> Iterator[Open]:
-    """The interrupts of an update or a state, in the shapes of several versions."""
+    """Yield the interrupts of an update or a state, in the forms of several LangGraph versions."""
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict):
             id = item.get("id") or item.get("interrupt_id") or str(number)
@@ -60,7 +60,8 @@ def opened(items: Any) -> Iterator[Open]:
 
 
 def question(item: Open, thread: uuid.UUID, *, in_words: bool = False) -> Interrupt:
-    """`in_words`: who asks it was not made for this graph, so an answer is words unless a form is given."""
+    """Convert to an Interrupt event. `text_only`: the caller does not know this graph, so that without a
+    schema the answer is text."""
     id = f"lg-{thread.hex}-{item.id}"
     if item.id.startswith(BREAKPOINT):
         node = item.id.removeprefix(BREAKPOINT)
@@ -85,13 +86,13 @@ def phrase(asked: Any) -> str:
 
 
 def place(interrupt: str) -> tuple[uuid.UUID, str] | None:
-    """The thread and the graph's own id of a question of ours."""
+    """Return the thread and the graph's own id of an interrupt; None if the id is not ours."""
     found = _ID.fullmatch(interrupt)
     return (uuid.UUID(found[1]), found[2]) if found else None
 
 
 def matched(answers: Iterable[Answer], waiting: list[Open]) -> dict[str, Any]:
-    """Values by the graph's own ids. An answer without an id is for the first question that waits."""
+    """Return resume values by the graph's ids. An answer without an id belongs to the first interrupt."""
     known = {item.id for item in waiting}
     found: dict[str, Any] = {}
     for answer in answers:
@@ -103,18 +104,18 @@ def matched(answers: Iterable[Answer], waiting: list[Open]) -> dict[str, Any]:
 
 
 def spoken(item: Open, value: Any) -> Any:
-    """CopilotKit's helper waits for messages, and takes the last one."""
+    """Wrap the value in a message for CopilotKit's helper, which reads the last message."""
     if not item.by_copilotkit or isinstance(value, list):
         return value
     return [{"type": "human", "content": value if isinstance(value, str) else phrase(value)}]
 
 
 def value_of(answer: Answer) -> Any:
-    """What a component resolves with is a value, or the JSON of one, or words."""
+    """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
     if answer.status == "cancelled":
         return CANCELLED if answer.payload is None else answer.payload
     if answer.text is None:
-        # A graph takes null for no answer at all.
+        # A graph treats null as no answer.
         return "" if answer.payload is None else answer.payload
     try:
         value = msgspec.json.decode(answer.text)

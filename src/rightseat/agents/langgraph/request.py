@@ -1,4 +1,4 @@
-"""A Turn and where its thread stands → what the graph is asked: new input, a resume, or to go on."""
+"""A Turn and its thread's state → a run request: new input, a resume value, or a continuation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rightseat.types.messages import Message
 from rightseat.types.tools import approves
 from rightseat.types.turn import Turn
 
-# A client could name another thread, another user or a checkpoint by these.
+# With these keys a client could select another thread, user or checkpoint.
 _RESERVED = ("thread_id", "run_id", "user_id", "graph_id", "assistant_id", "checkpoint", "langgraph_", "__")
 
 
 class Schema(Struct, frozen=True):
-    """The keys that a graph takes, shows and can be set up with; None where it does not say."""
+    """The keys of a graph's input, output and configuration; None if undeclared."""
 
     inputs: frozenset[str] | None = None
     outputs: frozenset[str] | None = None
@@ -27,7 +27,7 @@ class Schema(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """Where a thread stands."""
+    """State of a LangGraph thread: values, next nodes, open interrupts."""
 
     values: Any = None
     next: tuple[str, ...] = ()
@@ -39,8 +39,8 @@ class Standing(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """`input` None with no `resume` goes on where the graph stopped. `update` is put into the state first, as
-    if `node` had said it."""
+    """A run request. Without `input` and `resume` the graph continues where it stopped. `update` is first
+    written to the state as `node`."""
 
     input: dict[str, Any] | None = None
     resume: Any = None
@@ -48,11 +48,11 @@ class Request(Struct, frozen=True):
     node: str = ""
     config: dict[str, Any] = {}
     declined: bool = False
-    """A person does not want the graph to go on: nothing is asked."""
+    """The person declined to continue: no run is started."""
 
 
 def standing(state: Any) -> Standing:
-    """Of a state as LangGraph's API gives it."""
+    """Parse a state of LangGraph's API."""
     if not isinstance(state, dict):
         return Standing()
     next = tuple(str(node) for node in state.get("next") or ())
@@ -77,10 +77,10 @@ def request(turn: Turn, at: Standing, schema: Schema, config: dict[str, Any]) ->
             raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
         if not questions:
             return Request(config=settings, declined=not all(map(approves, given.values())))
-        # One question takes its value as it is; of several each value is told by the question's id.
+        # One interrupt takes the plain value; several take values by id.
         return Request(resume=next(iter(given.values())) if len(questions) == 1 else given, config=settings)
     if questions and not any(item["type"] == "remove" for item in new):
-        # Nobody answered it by name, so what is said now is the answer; unless it is said anew.
+        # The new messages answer the interrupt, unless history was edited.
         return Request(resume=new or "", config=settings)
     values = inputs(turn, new, schema)
     node = node_of(turn)
@@ -90,22 +90,22 @@ def request(turn: Turn, at: Standing, schema: Schema, config: dict[str, Any]) ->
 
 
 def posted(turn: Turn) -> tuple[Message, ...]:
-    """Pages put their own instructions first. They are not the graph's: the bridges that such pages are made
-    for leave them out. What a client that has only text says to begin with is meant."""
+    """Return the messages without a page's leading system message, which CopilotKit's and AG-UI's own bridges
+    drop too. A text-only client's system message is kept."""
     first = turn.messages[0].role if turn.messages and turn.shows_interrupts else ""
     return turn.messages[1:] if first in ("system", "developer") else turn.messages
 
 
 def node_of(turn: Turn) -> str:
-    """The node that the client believes the graph to be in."""
+    """Return the node that the client names as current, or an empty text."""
     told = turn.forwarded.properties
     named = turn.forwarded.node or told.get("nodeName") or told.get("node_name")
     return named if isinstance(named, str) else ""
 
 
 def inputs(turn: Turn, new: list[Chain], schema: Schema) -> dict[str, Any]:
-    """The client's state, what was said, and what the client can do: in the places where graphs made for
-    AG-UI (`tools`) and for CopilotKit (`copilotkit`) look for it."""
+    """Build the graph's input: the client's state, new messages, and its tools under the keys that AG-UI
+    (`tools`) and CopilotKit (`copilotkit`) graphs read."""
     tools = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         for tool in turn.tools
@@ -117,7 +117,7 @@ def inputs(turn: Turn, new: list[Chain], schema: Schema) -> dict[str, Any]:
 
 
 def configured(turn: Turn, schema: Schema, config: dict[str, Any]) -> dict[str, Any]:
-    """The operator's configuration over the client's, of which only that counts which the graph declares."""
+    """Merge the operator's configuration over the client's keys that the graph declares."""
     asked = turn.forwarded.config.get("configurable")
     theirs = asked if isinstance(asked, dict) else {}
     allowed = {k: v for k, v in theirs.items() if k in schema.settings and not k.startswith(_RESERVED)}
@@ -126,7 +126,7 @@ def configured(turn: Turn, schema: Schema, config: dict[str, Any]) -> dict[str, 
 
 
 def open_calls(at: Standing, asked: Request) -> Collection[str]:
-    """The calls of the thread that may get a result in this run."""
+    """Return the ids of the thread's calls that may get a result in this run."""
     given = listed(asked.input) if asked.input else []
     answered = {str(item.get("tool_call_id")) for item in given}
     return unanswered(at.messages).keys() - answered

@@ -1,7 +1,7 @@
-"""LangGraph's REST API, as far as it is used: assistants, threads, their state, runs.
+"""Client of LangGraph's REST API (assistants, threads, state, runs) and its assistants as agents.
 
-Not by langgraph-sdk: `rightseat.http` reads an event for a fraction of the time, and what is cancelled here
-is cut at once.
+It does not use langgraph-sdk: `rightseat.http` parses events in a fraction of the time and cuts a cancelled
+stream at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Assistant(Struct, frozen=True):
-    """A graph with a configuration, as the server lists it."""
+    """An assistant of the server: a graph with a configuration."""
 
     id: str
     graph: str
@@ -58,7 +58,7 @@ class Server:
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Runs that are to be cancelled are, before the connections go."""
+        """Finish pending cancellations, then close the connections."""
         if self._cancels:
             await asyncio.wait(self._cancels, timeout=2)
         for task in tuple(self._cancels):
@@ -92,7 +92,7 @@ class Server:
     async def standing(
         self, thread: uuid.UUID, *, turn: Turn | None = None, owner: Owner | None = None
     ) -> Standing | None:
-        """None where there is no such thread."""
+        """Return the thread's state, or None if the thread does not exist."""
         path = ("threads", str(thread), "state")
         state = await self.reach.json("GET", path, turn=turn, owner=owner, absent=True)
         return None if state is None else standing(state)
@@ -103,7 +103,7 @@ class Server:
         await self.reach.json("POST", ("threads",), body, turn=turn)
 
     async def owned(self, thread: uuid.UUID, turn: Turn) -> bool:
-        """Whether the thread was made for the turn's owner."""
+        """Whether the thread was created for the turn's owner."""
         found = await self.reach.json("GET", ("threads", str(thread)), turn=turn, absent=True)
         metadata = found.get("metadata") if isinstance(found, dict) else None
         return isinstance(metadata, dict) and metadata.get("rightseat_owner") == digest(turn.owner)
@@ -117,12 +117,12 @@ class Server:
     async def stream(
         self, assistant: str, thread: uuid.UUID, asked: Request, turn: Turn
     ) -> AsyncIterator[Frame]:
-        """The frames of a run. Cut off, it is joined again where it was; left, the run is cancelled."""
+        """Start a run and yield its events. A cut stream is resumed; leaving early cancels the run."""
         leg = Leg()
         done = False
         try:
             while not done:
-                # All of it in one generator: every word would pay for a second.
+                # One generator: a second one would cost time for each token.
                 try:
                     async with await self._opened(assistant, thread, asked, turn, leg) as answer:
                         frames = Frames(self.faults)
@@ -136,7 +136,7 @@ class Server:
                         raise
                     log.info("run %s was cut off and is joined again", leg.run)
         except (UpstreamRefused, UpstreamRejected, UpstreamDenied, UpstreamBusy):
-            # Nothing runs that was not taken.
+            # A rejected request started no run.
             done = not leg.run
             raise
         finally:
@@ -146,7 +146,7 @@ class Server:
     async def _opened(
         self, assistant: str, thread: uuid.UUID, asked: Request, turn: Turn, leg: Leg
     ) -> Incoming:
-        """The stream of a run from its beginning, or from where it was cut."""
+        """Open the stream of a run, from its beginning or after the last received event."""
         path = ("threads", str(thread), "runs")
         if leg.run:
             joined = (*path, leg.run, "stream")
@@ -166,10 +166,10 @@ class Server:
             "assistant_id": assistant,
             "stream_mode": MODES,
             "stream_subgraphs": self.nested,
-            # The run outlives a connection, so that it can be joined again; leaving cancels it by a call.
+            # The run outlives its connection so that it can be rejoined; leaving cancels it explicitly.
             "stream_resumable": True,
             "on_disconnect": "continue",
-            # Whoever asks anew in a thread does not wait for an answer that nobody reads.
+            # A new request interrupts a run of the thread that nobody reads any more.
             "multitask_strategy": "interrupt",
             "if_not_exists": "create",
         }
@@ -180,7 +180,7 @@ class Server:
         return {**body, "input": asked.input}
 
     def _cancel_later(self, thread: uuid.UUID, run: str, turn: Turn) -> None:
-        """Whoever leaves does not wait for it."""
+        """Cancel the run in a background task."""
         task = asyncio.create_task(self._cancel(thread, run, turn))
         self._cancels.add(task)
         task.add_done_callback(self._cancels.discard)
@@ -193,34 +193,34 @@ class Server:
                 query = {"wait": "false", "action": "interrupt"}
                 await self.reach.json("POST", (*path, one, "cancel"), turn=turn, query=query, absent=True)
         except RightseatError as error:
-            # A run that is over cannot be cancelled, and says so.
+            # The server rejects cancelling a finished run.
             log.debug("a run of thread %s was not cancelled: %s", thread, error.message)
 
     async def _running(self, path: tuple[str, ...], turn: Turn) -> list[str]:
-        """Runs that were asked for by somebody who left before an id came back."""
+        """List the thread's active runs, for a caller that left before it had the run's id."""
         found = await self.reach.json("GET", path, turn=turn, query={"limit": "10"}, absent=True)
         listed = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
         return [str(item.get("run_id")) for item in listed if item.get("status") in ("pending", "running")]
 
 
 class Leg:
-    """Where a stream stands: its run, and the last event that came."""
+    """Position in a run's stream: the run and the last received event."""
 
     def __init__(self) -> None:
         self.run = ""
-        # All of them, as long as none came.
+        # -1: from the first event.
         self.last = "-1"
         self.rejoins = 0
         self.moment: list[Frame] = []
-        """The events with the last id."""
+        """The events with the last id, for detecting repetitions."""
 
     def see(self, headers: Mapping[str, str]) -> None:
         found = _RUN.search(headers.get("content-location", ""))
         self.run = found[1] if found else self.run
 
     def is_new(self, frame: Frame) -> bool:
-        """A server that is joined while its run goes on says some events twice: out of what it kept, and as
-        they come. Ids grow, but events of one moment have the same."""
+        """Whether the event was not received before. A rejoined server sends some events twice: stored and
+        live. Ids grow, but events of the same millisecond may share one."""
         if frame.id == self.last:
             if self.rejoins and frame in self.moment:
                 return False
@@ -234,13 +234,13 @@ class Leg:
         return True
 
     def goes_on(self) -> bool:
-        """Whether the run can be joined where it was cut."""
+        """Count a rejoin; return whether the run can be rejoined after the last event."""
         self.rejoins += 1
         return bool(self.run and self.rejoins <= REJOINS and _EVENT_ID.fullmatch(self.last))
 
 
 def earlier(one: str, other: str) -> bool:
-    """Of two ids, which are a moment in milliseconds and a number."""
+    """Compare two event ids, each a time in milliseconds and a number."""
     parts = [[int(part) for part in id.split("-") if part.isdecimal()] for id in (one, other)]
     return parts[0] < parts[1]
 
@@ -254,7 +254,7 @@ def read(item: Any) -> Assistant | None:
 
 
 def keys(schema: Any) -> frozenset[str] | None:
-    """The keys of an object's schema; None where it says none."""
+    """Return the property names of an object schema; None if it declares none."""
     if not isinstance(schema, dict):
         return None
     reference = str(schema.get("$ref", ""))

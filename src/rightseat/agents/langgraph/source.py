@@ -1,5 +1,5 @@
-"""The assistants of a LangGraph server as agents. A server that is down is listed as down and looked for
-again; whoever asks an agent that is down has it looked for at once."""
+"""The assistants of a LangGraph server as agents. The agents of an unreachable server are listed as down and
+probed again, in the background and at each request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Lost = Callable[[UpstreamRefused], None]
 
 
 class Remote:
-    """One assistant of a server: a Graph. `lost` is told that nobody was there."""
+    """A Graph: one assistant of a server. `on_connection_lost` is called if the server is unreachable."""
 
     def __init__(self, server: Server, assistant: Assistant, lost: Lost) -> None:
         self.server = server
@@ -40,7 +40,7 @@ class Remote:
     async def standing(
         self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
     ) -> Standing | None:
-        """Each run begins with this, so it is here that a server's end is noticed."""
+        """Fetch the thread's state. Each run begins with this request, so it detects a lost server."""
         try:
             return await self.server.standing(thread, turn=turn, owner=owner)
         except UpstreamRefused as error:
@@ -61,7 +61,7 @@ class Remote:
 
 
 class ServerSource:
-    """`wanted` are names or graph ids; none: the assistant called `name`, else all that there are."""
+    """An AgentSource. `wanted` are names or graph ids; empty: the assistant called `name`, else all."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ServerSource:
         await self.server.close()
 
     async def _look(self) -> None:
-        """Raises why not all that is wanted can be asked."""
+        """Update the agents from the server; raises if the server or a wanted assistant is missing."""
         try:
             found = self._chosen(await self.server.assistants())
         except RightseatError as error:
@@ -120,7 +120,7 @@ class ServerSource:
         self._lookout.lost(error)
 
     def _chosen(self, listed: list[Assistant]) -> dict[str, Assistant | None]:
-        """By the names that clients use. None: it is wanted, and not there."""
+        """Return the assistants by the names that clients use; None for a wanted but missing one."""
         if self.wanted:
             return {name: called(name, listed) for name in self.wanted}
         if not listed:
@@ -131,7 +131,7 @@ class ServerSource:
         return {one.name if names.count(one.name) == 1 else one.id: one for one in listed}
 
     def _refuse(self, why: str) -> None:
-        """Nobody is there: those that were, or that are wanted, are down."""
+        """Set `down` of all known or wanted agents."""
         for name in self._agents or self.wanted or (self.name,):
             self._agents.setdefault(name, self._agent(name)).down = why
 
@@ -167,7 +167,7 @@ class ServerSource:
 
 
 def called(name: str, listed: list[Assistant]) -> Assistant | None:
-    """By its name, its graph, or its id, in this order."""
+    """Find an assistant by its name, graph or id, in this order."""
     for key in ("name", "graph", "id"):
         for assistant in listed:
             if getattr(assistant, key) == name:

@@ -1,5 +1,5 @@
-"""What the models of a graph say and call → events. Each model run is kept apart, because nodes run side by
-side; a call is known by its index, because one answer may have several."""
+"""Texts, reasoning and calls of a graph's models → events. Model runs are tracked separately, because nodes
+run in parallel; calls are tracked by index, because one answer may have several."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ encode = msgspec.json.Encoder().encode
 
 
 class Speech:
-    """All that is said in one run. `clients` are the names of the client's tools, `known` the ids of messages
-    that the thread had before, and `waiting` the calls among them that have no result yet."""
+    """Model outputs of one run. `client_tools` are the names of the client's tools, `known_ids` the ids of
+    the thread's earlier messages, `open_calls` their calls without a result."""
 
     def __init__(self, clients: Collection[str], known: Collection[str], waiting: Collection[str]) -> None:
         self.clients = frozenset(clients)
         self.known = set(known)
         self.answerable = set(waiting)
         self.calls: dict[str, bool] = {}
-        """By id whether the client runs it. Shown and ended in this run."""
+        """Calls emitted and ended in this run: by id, whether the client runs it."""
         self.said: set[str] = set()
-        """Texts that were shown: a node may make another message of what its model said."""
+        """Emitted texts: a node may return a new message with its model's text."""
         self.answered: set[str] = set()
         self.usage: Usage | None = None
         self.open: dict[str, Utterance] = {}
@@ -50,7 +50,7 @@ class Speech:
     def streamed(self, run: str, metadata: Metadata, chunk: Chunk) -> list[Event]:
         utterance = self.open.get(run)
         if utterance is None:
-            # A re-joined stream may begin in the middle.
+            # A rejoined stream may begin within an output.
             utterance = self.open[run] = Utterance(self, metadata)
         return utterance.take(chunk)
 
@@ -67,7 +67,7 @@ class Speech:
             yield from self.whole(message, metadata)
 
     def whole(self, message: dict[str, Any], metadata: Metadata) -> Iterator[Event]:
-        """A message that came in one piece."""
+        """Emit a message that was not streamed."""
         id = str(message.get("id") or f"message-{len(self.known)}")
         text = texts(message.get("content"))
         if text and metadata.messages is not False:
@@ -79,7 +79,7 @@ class Speech:
                     yield from self.call(call_id, name, call.get("args"), id)
 
     def call(self, id: str, name: str, args: Any, message: str) -> Iterator[Event]:
-        """A call that is there as a whole."""
+        """Emit a complete call, unless it was emitted before."""
         if id in self.calls:
             return
         client = self.calls[id] = name in self.clients
@@ -87,7 +87,7 @@ class Speech:
         yield from (CallStart(id, name, message, client), CallArgs(id, json or "{}"), CallEnd(id))
 
     def emitted(self, id: str, text: str) -> list[Event]:
-        """A message that the graph sends by hand."""
+        """Emit a text that the graph sends explicitly."""
         if not text or id in self.known:
             return []
         self.known.add(id)
@@ -95,7 +95,7 @@ class Speech:
         return [TextStart(id), TextDelta(id, text), TextEnd(id)]
 
     def added(self, message: Any) -> Iterator[Event]:
-        """A message that a node put into the state: a result, or words that no model has streamed."""
+        """Emit a message that a node added to the state: a tool result, or a text that was not streamed."""
         match message:
             case {"type": "tool", "tool_call_id": str()}:
                 yield from self.result(message)
@@ -113,13 +113,13 @@ class Speech:
                     yield CallResult(id, worded(message.get("content")), message.get("status") == "error")
 
     def close(self) -> Iterator[Event]:
-        """Nothing is left open."""
+        """End all open outputs."""
         for utterance in self.open.values():
             yield from utterance.close()
         self.open.clear()
 
     def settle(self) -> Iterator[Event]:
-        """The graph is done, so a call that it did not answer has no result to wait for."""
+        """Emit empty results for the graph's own calls that it left unanswered."""
         for id, client in self.calls.items():
             if not client and id not in self.answered:
                 yield CallResult(id, "")
@@ -137,18 +137,18 @@ class Speech:
 
 
 class Utterance:
-    """One answer of one model, as it is streamed. `silent`: nothing of it came."""
+    """One streamed answer of one model. `is_empty`: no content has arrived."""
 
     def __init__(self, speech: Speech, metadata: Metadata) -> None:
         self.speech = speech
         self.metadata = metadata
         self.predictions = metadata.predictions
         self.predicted: dict[str, Any] = {}
-        """State keys with what the arguments of a call say of them so far; taken by the mapping."""
+        """Predicted state from partial call arguments; the event mapper takes and resets it."""
         self.silent = True
         self.message = ""
         self.text = ""
-        """The id of the text that is open."""
+        """The id of the open text."""
         self.thinking = ""
         self.texts: list[str] = []
         self.count = 0
@@ -160,13 +160,13 @@ class Utterance:
         calls = chunk.tool_call_chunks
         text = content if type(content) is str else texts(content)
         if not calls and text and text is content and self.text:
-            # Nearly every piece is this: more words of the text that is open.
+            # Fast path: nearly every chunk continues the open text.
             self.texts.append(text)
             return [TextDelta(self.text, text)]
         out: list[Event] = []
         thought = thoughts(content, chunk.additional_kwargs)
         if thought or text or calls:
-            # The last chunk is empty and has an id of its own: it opens nothing.
+            # The last chunk is empty with an id of its own, and starts nothing.
             self.silent = False
             self.message = self.message or chunk.id or ""
         if thought and self.metadata.messages is not False:
@@ -187,7 +187,7 @@ class Utterance:
     def say(self, text: str) -> Iterator[Event]:
         yield from self.thought()
         if not self.text:
-            # Words after a call are a text of their own: an id is never opened twice.
+            # Text after a call is a new text: an id is never started twice.
             taken = self.message in self.speech.known
             self.count += taken
             self.text = f"{self.message}-{self.count + 1}" if taken else self.message
@@ -214,7 +214,7 @@ class Utterance:
             self.predict(calling)
 
     def find(self, item: CallChunk) -> Calling | None:
-        """The call that a piece belongs to: by its index, else by its id, else the last one."""
+        """Return the call of a chunk: by its index, else by its id, else the last one."""
         key: int | str | None = item.index if item.index is not None else item.id
         if item.id and item.name and (key not in self.calls or self.calls[key].id != item.id):
             shown = self.metadata.shows(item.name) and item.id not in self.speech.calls
@@ -261,7 +261,7 @@ class Utterance:
 
 
 class Calling:
-    """A call on its way."""
+    """A call that is being streamed."""
 
     def __init__(self, id: str, name: str, shown: bool, client: bool) -> None:
         self.id = id
@@ -274,7 +274,7 @@ class Calling:
 
 
 def final(output: Any) -> dict[str, Any] | None:
-    """The message that a model run ended with, in either shape of LangChain's."""
+    """Return the final message of a model run, from either of LangChain's forms."""
     match output:
         case {"generations": [[{"message": dict(message)}, *_], *_]}:
             return message
@@ -285,7 +285,7 @@ def final(output: Any) -> dict[str, Any] | None:
 
 
 def worded(content: Any) -> str:
-    """A result as text."""
+    """Convert a tool result to text."""
     if isinstance(content, str):
         return content
     return texts(content) or encode(content).decode()

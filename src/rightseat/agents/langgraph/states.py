@@ -1,5 +1,5 @@
-"""Where a graph stands and what it holds → steps and state. A node's end is told once the state after it is
-there, so that whoever sees the end sees what came of the node."""
+"""Nodes and state of a graph → step and state events. A node's StepEnd is emitted after the state that it
+produced."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from rightseat.agents.langgraph.wire import Happening
 from rightseat.types.events import Event, StateDelta, StateSnapshot, StepEnd, StepStart
 
-# Messages are told as messages; the others are what a client put in.
+# Messages have their own events; the other keys are the client's own input.
 HIDDEN = frozenset(("messages", "copilotkit", "tools", "ag-ui", "__interrupt__"))
 _UNTOLD = object()
 
 
 class States:
-    """`outputs` are the keys of the graph's output schema; None: all are shown. `nested`: so are the nodes of
-    graphs inside the graph."""
+    """Tracks steps and state. `output_keys` are the keys of the graph's output schema; None shows all keys.
+    `stream_subgraphs` also shows the nodes of subgraphs."""
 
     def __init__(self, outputs: Collection[str] | None = None, *, nested: bool = False) -> None:
         self.outputs = None if outputs is None else frozenset(outputs)
         self.nested = nested
         self.told: Any = _UNTOLD
         self.held: dict[str, Any] = {}
-        """As the graph last said."""
+        """The graph's last complete state."""
         self.steps: dict[str, str] = {}
-        """Nodes under way, by the run of each."""
+        """Names of running nodes, by run id."""
         self.ending: list[str] = []
         self.begun = False
 
@@ -49,18 +49,18 @@ class States:
             self.ending.append(event.run_id)
 
     def values(self, state: Any) -> Iterator[Event]:
-        """The state of the whole graph, between its steps. Before the first it is nobody's yet."""
+        """Take the top-level state between steps; it is emitted only after the first node has started."""
         self.held = self.visible(state)
         if self.begun:
             yield from self.tell(self.held)
         yield from self.settle()
 
     def emitted(self, state: Any) -> Iterator[Event]:
-        """A state that the graph sends by hand: it counts until the node ends."""
+        """Emit a state that the graph sends explicitly; the next complete state replaces it."""
         yield from self.tell({**self.held, **self.visible(state)})
 
     def predicted(self, parts: Mapping[str, Any]) -> Iterator[Event]:
-        """What a call's arguments say of the state before it is there."""
+        """Emit state that is predicted from partial call arguments."""
         if self.told is _UNTOLD:
             yield from self.tell(self.held, even_empty=True)
         patch = []

@@ -1,4 +1,4 @@
-"""What LangGraph says, as far as it is read: the rest of an event is skipped unread, which is most of it."""
+"""LangGraph's events as Structs. Only used fields are declared; the rest is skipped undecoded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SILENT = ("langsmith:nostream", "nostream")
 
 
 class Metadata(Struct, frozen=True):
-    """Written by LangGraph and, where a name has a colon, by CopilotKit's helpers in the graph."""
+    """Event metadata of LangGraph and, under names with a colon, of CopilotKit's helpers."""
 
     node: str | None = field(default=None, name="langgraph_node")
     place: str | None = field(default=None, name="langgraph_checkpoint_ns")
@@ -22,18 +22,18 @@ class Metadata(Struct, frozen=True):
 
     @property
     def nested(self) -> bool:
-        """In a graph inside the graph."""
+        """Whether the event comes from a subgraph."""
         return "|" in (self.place or "")
 
     def shows(self, call: str) -> bool:
-        """Whether a call to this tool is to be seen: all, none, or those that are named."""
+        """Whether calls to this tool are emitted: all, none, or the listed ones."""
         if isinstance(self.calls, list):
             return call in self.calls
         return call == self.calls if isinstance(self.calls, str) else self.calls is not False
 
     @property
     def predictions(self) -> dict[str, Prediction]:
-        """By the tool whose arguments show a part of the state before it is there."""
+        """Predicted state keys, by the tool whose arguments predict them."""
         found: dict[str, Prediction] = {}
         for item in self.states if isinstance(self.states, list) else ():
             match item:
@@ -61,7 +61,7 @@ class Happening(Struct, frozen=True):
 
     @property
     def is_node(self) -> bool:
-        """Whether it is about a node itself, not about something that runs in it."""
+        """Whether the event is about a node itself, not about something that runs in it."""
         named = self.name is not None and self.name == self.metadata.node and not self.name.startswith("__")
         return named and any(tag.startswith(STEP) for tag in self.tags)
 
@@ -74,7 +74,7 @@ class CallChunk(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """A piece of a model's answer."""
+    """A chunk of a model's answer (AIMessageChunk)."""
 
     id: str | None = None
     content: Any = ""
@@ -97,7 +97,7 @@ anything = msgspec.json.Decoder().decode
 
 
 def texts(content: Any) -> str:
-    """The words of a content, which is a string or a list of blocks."""
+    """Join the text of a content, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     return "".join(words(block) for block in content) if isinstance(content, list) else ""
@@ -114,7 +114,7 @@ def words(block: Any) -> str:
 
 
 def thoughts(content: Any, more: dict[str, Any]) -> str:
-    """What a model thinks aloud, in the words of several vendors."""
+    """Join the reasoning of a content, in the formats of several vendors."""
     found = [thought(block) for block in content] if isinstance(content, list) else []
     aside = more.get("reasoning_content")
     return "".join(found) + (aside if isinstance(aside, str) else "")

@@ -1,8 +1,9 @@
-"""`rightseat doctor --openbb URL`: OpenBB's client as far as a server can tell, pointed at any server.
+"""`rightseat doctor --openbb URL`: simulate OpenBB's client against any server.
 
-It asks as the client asks, accepts what the client accepts and forgets what the client forgets. What the
-client would refuse, lose or ask for without end is broken; what it merely ignores or warns of is said, and
-not counted.
+The simulation sends, accepts and drops what the client does, in its current form and that of 2024. What the
+client would refuse, lose or request endlessly is broken; what it ignores or warns about is only reported.
+examine.py runs all checks. agents.py checks agents.json; answers.py checks the answers; events.py validates
+their events. simulated_client.py builds requests and keeps the chat.
 """
 
 from rightseat.doctor.openbb.examine import examine

@@ -1,6 +1,6 @@
-"""The file of agents: found as the client finds it, and held against what it accepts.
+"""Check agents.json and copilots.json against what the client accepts.
 
-One entry that is wrong and the client refuses the whole file.
+One wrong entry makes the client refuse the whole file.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Named(Struct):
 
 
 class Entry(Struct):
-    """An agent as the client reads it; what else it holds is ignored."""
+    """An agent as the client reads it; other fields are ignored."""
 
     name: str
     description: str
@@ -68,7 +68,7 @@ class Entry(Struct):
 
 
 class Agent(Struct, frozen=True):
-    """The one whose answers are looked at."""
+    """The agent whose answers are checked."""
 
     id: str
     query: str
@@ -131,7 +131,7 @@ def today(entry: dict[str, Any]) -> Iterator[Fault]:
 
 
 def resolved(base: str, given: str) -> str | None:
-    """As `new URL(given, base)`, or None where that throws."""
+    """Resolve like JavaScript's `new URL(url, base)`; None where that throws."""
     try:
         parts = urlsplit(absolute := urljoin(f"{base}/", given))
         port = parts.port
@@ -142,7 +142,7 @@ def resolved(base: str, given: str) -> str | None:
 
 
 def chosen(found: Any, base: str) -> Agent | None:
-    """The first that can be asked."""
+    """Return the first agent with a valid query URL."""
     for id, entry in found.items() if isinstance(found, dict) else ():
         endpoints = entry.get("endpoints") if isinstance(entry, dict) else None
         if not isinstance(endpoints, dict) or not isinstance(query := endpoints.get("query"), str):

@@ -1,4 +1,4 @@
-"""The answers to questions, in both eras: plain ones, and those that need a widget's data first."""
+"""Check answers to plain questions and to questions about a widget, for both client versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rightseat.doctor.openbb.stream import Frame, read
 
 MOST_TRIPS = 6
 TELLING = 4
-"""Events below which an answer may well come at once."""
+"""Answers with fewer events are too short to judge streaming."""
 TOLD = "answer 200 with a stream that says it in words: of anything else the person sees only that it failed"
 
 
@@ -28,7 +28,7 @@ def era(*, old: bool) -> str:
 
 
 def judged(reply: Reply, *, old: bool) -> tuple[list[Frame], list[Fault]]:
-    """The events of an answer, and everything that is wrong with it."""
+    """Return the events of an answer and all its faults."""
     found = list(readable(reply))
     if reply.status != 200:
         said = reply.body[:200].decode("utf-8", "replace")
@@ -78,7 +78,7 @@ def failures(frames: Iterable[Frame]) -> list[str]:
 
 
 async def trip(caller: Caller, url: str, *, old: bool) -> AsyncIterator[Line]:
-    """A question that needs a widget, until there is an answer."""
+    """Ask about a widget and answer the function calls until there is text."""
     what = f"{era(old=old)}: widget"
     chat = Chat(ASK, old=old)
     asked: list[str] = []
@@ -89,7 +89,7 @@ async def trip(caller: Caller, url: str, *, old: bool) -> AsyncIterator[Line]:
         except Unreachable as error:
             frames, wrong = [], [Fault(str(error), TOLD)]
         enforced = [fault for fault in wrong if fault.enforced]
-        # Where the pair is lost, the client posts all the same.
+        # The client posts again even if it deleted the call and its result.
         call = call_of(frames) if set(enforced) <= {LOST} else None
         if call is not None and asked[-1] in asked[:-1]:
             yield broken(what, "endless: the same request is answered by the same call", STATE)
@@ -116,7 +116,7 @@ def ended(what: str, trips: int, text: str) -> Line:
 
 
 async def tolerance(caller: Caller, url: str) -> AsyncIterator[Line]:
-    """What the client sends beyond the official models, and a body that no client sends."""
+    """Check requests that exceed the official models, and an empty message list."""
     what = "openbb: loose request"
     try:
         _, wrong = judged(await caller.post(url, loose()), old=False)

@@ -1,4 +1,4 @@
-"""One browser page of OpenBB's: its origin and the headers that a person typed go with every request."""
+"""An OpenBB browser page: sends its origin and the user's headers with every request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Caller:
 
     @property
     def asked(self) -> list[str]:
-        """The headers that a browser asks leave for before it posts."""
+        """The headers that the browser names in a preflight request."""
         return sorted({"content-type", "x-trace-id", *(name.lower() for name in self.headers)})
 
     async def get(self, url: str) -> Reply:
@@ -43,7 +43,7 @@ class Caller:
 
 
 def readable(reply: Reply) -> Iterator[Fault]:
-    """Whether the page may read this answer."""
+    """Yield a fault if CORS forbids the page to read the reply."""
     if not named(reply, ORIGIN):
         yield Fault("the page may not read the answer (CORS)", CORS)
 

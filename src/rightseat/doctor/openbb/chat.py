@@ -1,4 +1,4 @@
-"""A chat as the client keeps it: it carries out a function call itself and posts again with the result."""
+"""A chat as the client keeps it: runs function calls itself and posts again with the result."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Chat:
         return {"messages": self.messages, **self.more}
 
     def give(self, call: Json) -> None:
-        """Carries out a call and keeps what comes of it."""
+        """Run a call and add the messages that the client would post."""
         if self.old:
             rows = json.dumps(ROWS)
-            # What is in the call beside its arguments comes back here too, and only in 2024.
+            # The client of 2024 posts the whole call back, not only its arguments.
             said = {"role": "ai", "content": json.dumps(call)}
             given = {"role": "tool", "function": call["function"], "content": rows, "data": {"content": rows}}
             self.messages = [*self.messages, said, given]
@@ -45,7 +45,7 @@ class Chat:
         self.more = {name: value for name, value in self.more.items() if name not in FORGOTTEN}
         state = call.get("extra_state") or {}
         if call["function"] == GET_WIDGET and not state:
-            # The client deletes the pair before it posts.
+            # The client deletes the call and its result before it posts.
             return
         told = {name: call[name] for name in ("function", "input_arguments")}
         result = {"role": "tool", **told, "data": results(call), "extra_state": state}
@@ -69,7 +69,7 @@ def known(source: Json) -> bool:
 
 
 def strangers(call: Json, *, old: bool) -> Iterator[str]:
-    """Whatever is asked for and is not on the dashboard."""
+    """Yield the widgets of a call that are not on the dashboard."""
     given = call["input_arguments"]
     if old:
         yield from () if given["widget_uuid"] == UUID else (given["widget_uuid"],)

@@ -1,4 +1,4 @@
-"""What a browser asks before OpenBB's page may call: its origin, the headers and private networks."""
+"""Check CORS preflights of OpenBB's page: origin, headers, private networks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refused(reply: Reply, asked: list[str]) -> Iterator[Fault]:
     if not named(reply, ORIGIN):
         yield Fault(f"the page at {ORIGIN} may not call", CORS)
     allowed = {name.lower() for name in listed(reply, "access-control-allow-headers")}
-    # A star stands for every header but this one.
+    # `*` allows every header except Authorization.
     missing = [
         name for name in asked if name not in allowed and ("*" not in allowed or name == "authorization")
     ]

@@ -1,4 +1,4 @@
-"""The events that the client knows, each held against its form."""
+"""Validate the stream events that the client knows."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ SAMPLES = {
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
     CALL: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
-"""What each is like when it is right."""
+"""A valid example of each event, for the fixes."""
 FORMS: dict[str, type[Struct]] = {
     CHUNK: Chunk,
     "copilotStatusUpdate": Status,
@@ -124,7 +124,7 @@ KINDS: dict[object, type[Artifact]] = {"chart": Chart, "table": Table}
 
 
 def faults(frames: Sequence[Frame], *, old: bool) -> Iterator[Fault]:
-    """What is wrong with the events one by one, and then with how many there are of each."""
+    """Yield faults of single events, then of their number and order."""
     for frame in frames:
         yield from form(frame, old=old)
     calls = [place for place, frame in enumerate(frames) if frame.name == CALL]

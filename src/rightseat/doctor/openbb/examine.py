@@ -1,4 +1,4 @@
-"""All that is looked at, in the order in which the client would come to it."""
+"""Run all checks in the order in which the client would send its requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[Line]:
 
 
 async def files(caller: Caller, base: str, found: dict[str, Agent]) -> AsyncIterator[Line]:
-    """Today's client takes the older file where there is none of its own; 2024's knows only the older."""
+    """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
     try:
         first = await caller.get(f"{base}/{TODAY}")
         second = await caller.get(f"{base}/{THEN}")

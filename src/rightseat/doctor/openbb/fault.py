@@ -1,4 +1,4 @@
-"""What is wrong with one answer, and its lines in the report."""
+"""Faults of an answer, and their results in the report."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from msgspec import Struct
 from rightseat.doctor.line import Line, broken, good, skipped
 
 MOST = 5
-"""Of one kind: a server that is wrong in each of a thousand events is wrong once."""
+"""The most faults reported per check."""
 
 
 class Fault(Struct, frozen=True):
     why: str
     fix: str
     enforced: bool = True
-    """Whether the client fails over it; else it only ignores or shows less."""
+    """Whether the client fails; else it only ignores something or shows less."""
 
 
 def lines(what: str, faults: Iterable[Fault], fine: str = "") -> Iterator[Line]:
-    """Each fault once; `fine` where there is none that counts."""
+    """Yield a result per distinct fault, and a good one with `success_text` if none is enforced."""
     found = list(dict.fromkeys(faults))
     if not any(fault.enforced for fault in found):
         yield good(what, fine)
@@ -33,7 +33,7 @@ def lines(what: str, faults: Iterable[Fault], fine: str = "") -> Iterator[Line]:
 
 
 def misfit(value: object, kind: Any) -> str | None:
-    """Why a value has not the form, in msgspec's words; None where it has."""
+    """Return why a value does not fit a type, in msgspec's words; None if it fits."""
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

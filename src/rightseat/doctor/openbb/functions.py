@@ -1,4 +1,4 @@
-"""The functions that the client carries out, each with the arguments that it checks before."""
+"""The client's functions and the arguments that it validates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class NewSkill(Struct):
 
 
 class Listed(Struct):
-    """A call of 2024."""
+    """Arguments of the client of 2024."""
 
     widget_uuid: str
 

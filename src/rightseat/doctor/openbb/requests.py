@@ -1,4 +1,4 @@
-"""The requests of both clients. The data is made up; what is in them and what is not is the clients' way."""
+"""Requests of both client versions, with made-up data and exactly the fields that the clients send."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = [
 PLAIN = "Count from one to five, in words."
 ASK = "What was the closing price of ACME on 2025-03-04? Look it up in the widget Share prices."
 FORGOTTEN = ("timezone", "urls", "selected_skills")
-"""What today's client sends with a question, and no more with the result of a call."""
+"""Fields that the current client sends with a question, but not with a function result."""
 Json = dict[str, Any]
 
 
@@ -37,7 +37,7 @@ def widget() -> Json:
 
 
 def today(*, widgets: bool = False) -> Json:
-    """All but the messages."""
+    """Return the fields of a current request except `messages`."""
     return {
         "context": [],
         "widgets": {"primary": [widget()] if widgets else [], "secondary": [], "extra": []},
@@ -57,7 +57,7 @@ def then(*, widgets: bool = False) -> Json:
 
 
 def loose() -> Json:
-    """What the client may send though the official models do not allow it."""
+    """Return a request that the client may send although the official models forbid it."""
     odd = {**widget(), "params": [{"name": "filter", "type": "form", "description": "A form"}]}
     kept = {"role": "ai", "content": "Hello. <|start_citation_id|>c1<|end_citation_id|>"}
     return {
@@ -84,7 +84,7 @@ def vote() -> Json:
 
 
 def table() -> Json:
-    """The widget's data as today's client sends it."""
+    """Return the widget data as the current client sends it."""
     form = {"data_type": "object", "parse_as": "table"}
     items = [{"content": json.dumps(ROWS), "data_format": form, "citable": True}]
     return {"items": items, "extra_citations": []}

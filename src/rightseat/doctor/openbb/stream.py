@@ -1,4 +1,4 @@
-"""A stream as the client cuts it: an event ends at a blank line, and its data is JSON or the turn is over."""
+"""Parse an event stream as the client does: invalid JSON in an event ends the turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Frame(Struct, frozen=True):
 
 
 class Cut(Struct):
-    """An event while its lines come in."""
+    """An event whose lines are still arriving."""
 
     name: str = ""
     data: list[str] | None = None
@@ -36,7 +36,7 @@ def read(body: bytes) -> tuple[list[Frame], list[Fault]]:
             faults.append(Fault(f"the event {cut.name} has no data", NAMED))
             continue
         try:
-            # Lone surrogates may pass: JavaScript takes them too.
+            # Accept lone surrogates, as JavaScript does.
             frames.append(Frame(cut.name, json.loads("\n".join(cut.data), parse_constant=refuse)))
         except (ValueError, RecursionError):
             shown = "\n".join(cut.data)[:60]

@@ -1,4 +1,4 @@
-"""How `rightseat doctor` sees that an AG-UI client would be served."""
+"""Probes by which `rightseat doctor` checks the AG-UI door."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AG-UI's one route. A run lives as long as its client, unless a store keeps its thread: then it goes on."""
+"""AG-UI's only route. A run ends when its client leaves, unless a store keeps its thread."""
 
 from __future__ import annotations
 

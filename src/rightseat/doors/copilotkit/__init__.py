@@ -1,4 +1,11 @@
-"""The CopilotKit door: its clients from 1.0 on, on one URL."""
+"""The CopilotKit door: all clients from 1.0 on, on one URL.
+
+Clients up to 1.10 send GraphQL: `graphql_endpoint` answers them; `document` parses and validates, `plan`
+writes the frames of known documents by hand, `execute` runs any other by graphql-core with `schema`; `read`
+makes the Turn, `response` turns events into the response's lists, `agent_state` tracks an agent's state,
+`framing` writes multipart or SSE. Clients from 1.50 on send AG-UI: `agui_endpoint`, `threads`. Both share
+`wire`, `failures`, `browser` and `routes`. graphql-core is imported with the first GraphQL request only.
+"""
 
 from rightseat.doors.copilotkit.routes import door
 

@@ -1,6 +1,8 @@
-"""CopilotKit 1.50 and later: AG-UI on kept threads, by one endpoint with a `method` or by a route for each.
+"""AG-UI for CopilotKit 1.50 and later, on stored threads: one endpoint with a `method`, or one route per
+method.
 
-Runs are detached: leaving cancels nothing, `stop` stops, `connect` replays a thread and follows its live run.
+Runs are detached: a client that leaves cancels nothing, `stop` stops a run, `connect` replays a thread and
+follows its active run.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Parameters(Struct, rename="camel"):
 
 
 class Envelope(Struct):
-    """What the single endpoint takes; a missing `body` is an empty one."""
+    """The body of the single endpoint; a missing `body` is an empty object."""
 
     method: str
     params: Parameters | None = None
@@ -102,7 +104,7 @@ def suggest(agent: str, body: bytes, request: Request, host: Host) -> Reply:
 
 
 def beside(turn: Turn, given: RunAgentInput, host: Host) -> Reply:
-    """A run beside the thread: it is not kept, and ends when its client leaves."""
+    """Stream a run that is not stored in the thread and ends when its client leaves."""
     turn = msgspec.structs.replace(turn, keep="never")
     return stream(prepared(turn, host) or host.run(turn), turn, given.knows_outcomes)
 
@@ -131,7 +133,7 @@ PLAIN: dict[str, Callable[[Request, Host], Reply]] = {
 
 
 def single(request: Request, host: Host) -> Reply:
-    """The single endpoint: a body with a `method`."""
+    """Handle the single endpoint: dispatch a body by its `method`."""
     given = decode(request.body, Envelope)
     params = given.params or Parameters()
     if given.method in PLAIN:

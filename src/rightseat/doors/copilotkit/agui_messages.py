@@ -1,4 +1,4 @@
-"""What a thread's entries come to: the messages a person would see, and the state."""
+"""Fold a thread's entries into its visible messages and its state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rightseat.types.threads import Entry, Posted
 
 
 def messages_of(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """In the shape of this route: a call is flat, with `args`."""
+    """Build the messages in the shape of the threads route: tool calls are flat, with `args`."""
     found: dict[str, dict[str, Any]] = {}
     calls: dict[str, dict[str, Any]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The routes by which clients list, rename, archive, export and delete kept threads."""
+"""Routes that list, rename, archive, export and delete stored threads."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def listed(request: Request, host: Host, limit: int, skip: int) -> Reply:
 
 
 def nobody() -> Head:
-    """As for another owner's thread: whether there is one is not told."""
+    """Make the 404 reply. It is the same for another owner's thread, whose existence is not revealed."""
     return piece(404, encode(told(NotFound("There is no such thread."), "Thread not found")))
 
 
@@ -106,7 +106,7 @@ async def delete(request: Request, host: Host) -> Reply:
 
 
 async def clear(request: Request, host: Host) -> Reply:
-    """All threads of the owner."""
+    """Delete all threads of the owner."""
     for thread in await host.threads.journal.threads(request.owner, archived=True, limit=10**9):
         await host.threads.delete(request.owner, thread.id)
     yield Head(204)
@@ -129,8 +129,8 @@ async def state(request: Request, host: Host) -> Reply:
 
 
 async def events(request: Request, host: Host) -> Reply:
-    """The whole thread as events in one JSON document: an export, with what was said anew too. What runs is
-    followed to its end."""
+    """Export all events of a thread as one JSON document, hidden branches included. An active run is followed
+    to its end."""
     thread = request.params["thread"]
     found = await host.threads.journal.find(request.owner, thread)
     if found is None:

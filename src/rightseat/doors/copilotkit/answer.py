@@ -1,4 +1,4 @@
-"""A GraphQL request and its reply: the real clients' documents by their plan, any other by graphql-core."""
+"""Answer GraphQL requests: documents of CopilotKit's clients by a ResponsePlan, any other by graphql-core."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UTF8 = b"; charset=utf-8"
 
 
 def answer(posted: Posted, request: Request, host: Host) -> Reply:
-    # Here, because graphql-core is large, and who serves no such client need not have it in memory.
+    # Imported here: graphql-core is large, and only clients up to 1.10 need it.
     from rightseat.doors.copilotkit.document import Invalid, prepare
 
     accepted = Accepted(request.headers.get("accept"))
@@ -81,7 +81,7 @@ def begun(
 
 
 def refused_status(request: Request, accepted: Accepted) -> int:
-    """Of a document or of variables that do not fit. The clients show nothing of a 400 but "not found"."""
+    """Return the status for an invalid document or variables. Clients show a 400 only as "not found"."""
     return 200 if CLIENT in request.headers or accepted.plain == PLAIN else 400
 
 
@@ -102,7 +102,7 @@ async def written(plan: Plan, asked: Asked, host: Host, framing: Framing) -> Rep
     async with closing(host.run(asked.turn)) as events:
         async for event in events:
             if type(event) is TextDelta:
-                # Nearly all are, and come alone: `tell` and `take` in one step.
+                # Hot path: `add_event` and `take_frame` in one step.
                 if event.id != spoken:
                     spoken = event.id
                     chunks = frames.chunks.get(story.texts[spoken])

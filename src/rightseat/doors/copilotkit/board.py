@@ -1,5 +1,5 @@
-"""What a story tells as lists that graphql-core can read while they grow: any number of readers, each from
-the beginning, because a document may ask for a list twice."""
+"""The response's lists for graphql-core, which reads them while they grow. Each reader starts at the
+beginning, because a document may select a list twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Log:
 
 
 class Reading:
-    """Not a generator: graphql-core may drop it anywhere, and there is nothing to close."""
+    """Iterator of a GrowingList. Not a generator: graphql-core may drop it anywhere, and nothing needs
+    closing."""
 
     def __init__(self, log: Log) -> None:
         self.log = log

@@ -1,4 +1,4 @@
-"""graphql-core's incremental results in the form that the clients read: the index stands in the path, and
+"""Convert graphql-core's incremental results to the form that the clients read: the index is in the path, and
 there is no `pending`, `id` or `completed`."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bridge:
         return {**({"incremental": entries} if entries else {}), "hasNext": result.has_next}
 
     def entry(self, item: Any) -> tuple[dict[str, Any], tuple[Path, Any]]:
-        """An increment as it is sent, and where its value stands."""
+        """Return an increment as it is sent, and the path and value of its data."""
         path = self.paths[item.id]
         errors = {"errors": [shown(error) for error in item.errors]} if item.errors else {}
         if hasattr(item, "items"):
@@ -55,7 +55,7 @@ class Bridge:
         return {"data": item.data, "path": path, **errors}, (path, item.data)
 
     def open(self, pending: Any, values: list[tuple[Path, Any]]) -> None:
-        """Note where what is to come belongs, and how much of a list there is already."""
+        """Record the paths of pending results, and the current length of pending lists."""
         for one in pending or ():
             self.paths[one.id] = list(one.path)
             self.counts[one.id] = 0
@@ -75,20 +75,20 @@ def at(value: Any, path: Path) -> Any:
 
 
 def shown(error: GraphQLError) -> dict[str, Any]:
-    """An error without what only our log should tell."""
+    """Format an error for the client, without details of server faults."""
     made: dict[str, Any] = dict(error.formatted)
-    # A value that does not fit is told as it was given, and may be long.
+    # The message may quote a long input value.
     made["message"] = OURS if ours(error) else error.message[:MAX_MESSAGE]
     return made
 
 
 def ours(error: GraphQLError) -> bool:
-    """Whether it is a fault of the server, and not one that a resolver or graphql-core put in words."""
+    """Whether the error is an unexpected exception, not a GraphQLError of a resolver or of graphql-core."""
     return not isinstance(error.original_error, GraphQLError | None) and not error.extensions
 
 
 def status_of(error: GraphQLError) -> int:
-    """What it would be if this wire had statuses."""
+    """Return the HTTP status that corresponds to the error, for the access log."""
     cause: BaseException | None = error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error or cause.__cause__

@@ -1,5 +1,5 @@
-"""What a browser finds at the door's address, where people may look around: GraphiQL, or a small page where
-that was not fetched. Both hold nothing secret and open without a key: it is the page that asks for one."""
+"""Serve GraphiQL to browsers where introspection is on, or a small fallback page if GraphiQL's files are
+missing. Both open without a key and ask for one in the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from rightseat.http.static import AROUND, KINDS, Files
 HERE = Path(__file__).parent
 FILES = Files({"": HERE / "graphiql", "vendor/": HERE / "vendor"})
 NEEDED = {f"vendor/{name}" for name in ("graphiql.css", "graphiql.js", "react.js", "react-dom.js")}
-# Nothing inline and nothing from elsewhere. Its fonts and pictures stand in its own stylesheet; the nonce is
-# for the one <style> that it writes while a dialog is open.
+# No inline code and no other origins. Fonts and images are in the stylesheet; the nonce is for the <style>
+# that
+# GraphiQL adds while a dialog is open.
 STRICT = (
     b"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%b'; font-src data:; img-src data:; "
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,7 +46,7 @@ def html(data: bytes, policy: bytes) -> Reply:
 
 def file(request: Request, host: Host) -> Reply:
     name = request.params["name"]
-    # With its nonce it is given above, and only there.
+    # index.html needs a nonce: only `get_page` serves it.
     if not request.introspection or name == "index.html":
         raise NotFound(f"The page has no file {name[:100]!r}.")
     return FILES.reply(name, request)

@@ -1,4 +1,4 @@
-"""A document, parsed and checked once: bounded before graphql-core's validation, which is quadratic."""
+"""Parse, limit and validate GraphQL documents, with a cache. Limits come first: validation is quadratic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = 64
 
 
 class Invalid(Exception):
-    """The document cannot be executed; the errors as they are sent."""
+    """Raised for a document that cannot be executed; `errors` are in the form that is sent."""
 
     def __init__(self, errors: list[dict[str, Any]]) -> None:
         super().__init__(errors[0]["message"])
@@ -42,11 +42,11 @@ class Prepared:
     document: DocumentNode
     name: str | None
     query: bool
-    """It only reads."""
+    """The operation is a query, not a mutation."""
     streaming: Streaming
     plan: Plan | None
     asks: bool
-    """It has a place for questions to the person. Clients before 1.5 know none."""
+    """The document selects `metaEvents`, which carry interrupts. Clients before 1.5 do not."""
 
 
 def invalid(message: str, code: str = "GRAPHQL_VALIDATION_FAILED") -> Invalid:
@@ -94,7 +94,7 @@ def chosen(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
 
 
 def check(document: DocumentNode, limits: DocumentLimits) -> None:
-    """Refuse floods: depth, width, aliases, directives, fragments, before anything walks them twice."""
+    """Refuse a document that exceeds a limit on definitions, depth, directives, aliases or width."""
     for what, most, count in (
         ("definitions", limits.max_definitions, len(document.definitions)),
         ("levels", limits.max_depth, depth(document, limits)),
@@ -111,7 +111,7 @@ def widest(document: DocumentNode) -> int:
 
 
 def depth(document: DocumentNode, limits: DocumentLimits) -> int:
-    """The deepest nesting, fragments followed; one that leads back to itself is as deep as the limit."""
+    """Return the deepest nesting with fragments followed; a recursive fragment exceeds the limit."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
     deepest = 0
     left: list[tuple[Node, int]] = [(d, 0) for d in document.definitions]
@@ -120,7 +120,7 @@ def depth(document: DocumentNode, limits: DocumentLimits) -> int:
         node, level = left.pop()
         deepest = max(deepest, level)
         steps += 1
-        # More steps than tokens: fragments multiply.
+        # Nested fragments can multiply the number of steps.
         if deepest > limits.max_depth or steps > limits.max_tokens * 4:
             return limits.max_depth + 1
         if isinstance(node, FragmentSpreadNode) and node.name.value in fragments:

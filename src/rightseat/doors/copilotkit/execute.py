@@ -1,8 +1,9 @@
-"""Any valid document, by graphql-core: one task reads the run and tells its story, one executes the document.
+"""Execute any valid document by graphql-core: one task follows the run and fills the lists, one executes the
+document.
 
-The first waits while a frame is being sent, so a slow reader holds the upstream back. When a client leaves,
-the run is cancelled and its story ended; the execution then comes to its own end, because one that is
-cancelled leaves coroutines behind that nobody awaits.
+The first waits while a frame is being sent, so a slow client slows the upstream. When a client leaves, the
+run is cancelled and the response finished; the execution then ends by itself, because a cancelled one leaves
+coroutines that are never awaited.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ GONE = RunFailed("internal", "The run was ended.")
 
 
 class Room:
-    """What one request has under way."""
+    """GraphQL context of one request: its run and the task that follows it."""
 
     def __init__(self, request: Request, host: Host, *, asks: bool) -> None:
         self.request = request
         self.host = host
         self.asks = asks
         self.most = request.graphql.max_answer_mb * 1_000_000
-        """Characters of one answer: this way keeps them all until it is over."""
+        """Characters of one answer at most: all are kept in memory until the end."""
         self.open = asyncio.Event()
         self.open.set()
         self.task: asyncio.Task[None] | None = None
@@ -61,7 +62,7 @@ class Room:
         board = Board(asked)
         story = Story(asked, board)
         self.task = asyncio.create_task(self.follow(board, story))
-        # However it ends, also before it has begun: nobody may wait for more.
+        # Readers must not wait for more, however the task ends.
         self.task.add_done_callback(lambda _: None if board.over else story.write(GONE))
         return board.root
 
@@ -82,7 +83,7 @@ class Room:
 
 
 class Execution:
-    """A document being executed, and the parts of its reply that wait to be sent: one at most."""
+    """A running execution, and the queue (of one) of reply parts to send."""
 
     def __init__(self, prepared: Prepared, room: Room, framing: Framing | None) -> None:
         self.prepared = prepared
@@ -115,7 +116,7 @@ class Execution:
             await self.parts.put(part)
 
     def leave(self) -> None:
-        """Nobody reads any more: what waits to be sent is dropped."""
+        """Drop queued parts: the client has left."""
         self.left = True
         while not self.parts.empty():
             self.parts.get_nowait()
@@ -149,7 +150,7 @@ class Execution:
 
 
 def source(results: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None] | None:
-    """The generator that graphql-core 3.3 reads inside this one, and leaves to the garbage collector."""
+    """Return the inner generator that graphql-core 3.3 does not close."""
     frame = getattr(results, "ag_frame", None)
     return frame.f_locals.get("events") if frame else None
 
@@ -157,7 +158,8 @@ def source(results: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None] | No
 async def executed(
     execution: Execution, variables: dict[str, Any] | None, kind: bytes, refused: int
 ) -> Reply:
-    """`kind` is the media type of an answer in one piece, `refused` the status where variables do not fit."""
+    """Stream an execution's reply. `content_type` is for a single JSON reply, `invalid_status` for bad
+    variables."""
     room = execution.room
     task = asyncio.create_task(execution.run(variables, kind, refused))
     try:
@@ -173,7 +175,7 @@ async def executed(
 
 
 def of_request(result: ExecutionResult) -> bool:
-    """Whether nothing was executed: what is wrong then is the request."""
+    """Whether nothing was executed, so that the request itself is wrong."""
     return result.data is None and all(error.path is None for error in result.errors or ())
 
 

@@ -1,4 +1,4 @@
-"""What went wrong, as the clients 1.x show it: `extensions.code` decides the words, `visibility` where."""
+"""Errors in the form of CopilotKit 1.x: `extensions.code` selects the message, `visibility` its place."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rightseat.types.events import RunFailed
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed
-# The clients' codes, each with the status that it has there. Three of theirs are never ours to send:
-# VERSION_MISMATCH is found by the client, MISSING_PUBLIC_API_KEY_ERROR and UPGRADE_REQUIRED_ERROR by a cloud.
+# The clients' error codes with their statuses. Three are never sent: VERSION_MISMATCH is the client's own,
+# MISSING_PUBLIC_API_KEY_ERROR and UPGRADE_REQUIRED_ERROR are of CopilotKit's cloud.
 STATUS = {
     "NETWORK_ERROR": 503,
     "NOT_FOUND": 404,
@@ -29,7 +29,7 @@ STATUS = {
     "CONFIGURATION_ERROR": 400,
     "UNKNOWN": 500,
 }
-# Ours → the client's: the nearest class counts.
+# Our error class → the client's code; the nearest base class counts.
 THEIRS: dict[type[BaseException], str] = {
     errors.Unauthorized: "AUTHENTICATION_ERROR",
     errors.AgentNotFound: "AGENT_NOT_FOUND",
@@ -61,7 +61,7 @@ def coded(error: Failure) -> str:
         return code
     if error.param in AGENTS:
         return "AGENT_NOT_FOUND"
-    # What is refused before a run and names nothing in the request is a path that is not there.
+    # A NotFound without `param`, before a run, is an unknown path.
     return "API_NOT_FOUND" if isinstance(error, RightseatError) and error.param is None else code
 
 
@@ -82,13 +82,13 @@ def extensions(error: Failure) -> dict[str, Any]:
 
 
 def listed(error: Failure, path: list[str] | None = None) -> dict[str, Any]:
-    """One entry of `errors`."""
+    """Format one entry of `errors`."""
     place = {"path": path} if path else {}
     return {"message": error.message, **place, "extensions": extensions(error)}
 
 
 def details(error: RunFailed) -> dict[str, Any]:
-    """What a FailedResponseStatus tells: a run that has begun fails in its own answer."""
+    """Make the `details` of a FailedResponseStatus, by which a started run fails."""
     more = extensions(error)
     told = {
         name: more[name] for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
@@ -97,21 +97,21 @@ def details(error: RunFailed) -> dict[str, Any]:
 
 
 def told(error: RightseatError, title: str) -> dict[str, Any]:
-    """For clients of both generations: each finds its own fields."""
+    """Make an error body that has the fields of both client generations."""
     return {"error": title, "message": error.message, "code": error.code, "errors": [listed(error)]}
 
 
 def refuse(error: RightseatError) -> Reply:
-    """What is refused before anyone knows which generation asks."""
+    """Answer an error before the client's generation is known."""
     body = told(error, title(error))
     return whole(error.status, encode(body), *retry_header(error))
 
 
 def unfit(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """A request that GraphQL refuses. As every refusal at this URL: whoever reads no `errors` finds words."""
+    """Make the body for an invalid GraphQL request, with a message for clients that do not read `errors`."""
     return {"error": TITLES[400], "message": found[0]["message"], "code": CallerError.code, "errors": found}
 
 
 def refuse_graphql(error: RightseatError) -> Reply:
-    """For a client that says it speaks GraphQL: of any status but 200 it shows its user no word."""
+    """Answer a GraphQL client with status 200: it shows no message for any other status."""
     return whole(200, encode({"errors": [listed(error)], "data": None}), *retry_header(error))

@@ -1,4 +1,4 @@
-"""How an answer goes over HTTP: which form a client takes, and the frames of the two that stream."""
+"""HTTP framing of GraphQL answers: Accept negotiation, and multipart and SSE frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Form = Literal["multipart", "sse", "json"]
 
 
 class Accepted:
-    """The media types of an Accept header, in its order; what has `q=0` is not among them."""
+    """The media types of an Accept header, in its order, without those with `q=0`."""
 
     def __init__(self, header: str | None) -> None:
         found: list[str] = []
@@ -30,7 +30,7 @@ class Accepted:
 
     @property
     def plain(self) -> str | None:
-        """The first JSON that it names."""
+        """The first accepted JSON type, or None."""
         for name in self.types:
             if name in (GRAPHQL, PLAIN):
                 return name
@@ -40,7 +40,7 @@ class Accepted:
 
     @property
     def streamed(self) -> Form | None:
-        """Parts rather than events: the clients name both, and read parts."""
+        """The stream format: multipart before SSE, because the clients accept both and read multipart."""
         if self.takes("multipart/mixed"):
             return "multipart"
         return "sse" if self.takes("text/event-stream") else None
@@ -59,8 +59,8 @@ def event(payload: bytes) -> bytes:
 
 
 class Series:
-    """Frames that differ in one item and its number: all else of them is written once. `payload` has room for
-    the item, `%b`, and after it for the number, `%d`."""
+    """Frames that differ only in one item and its number. `payload` is the template, with `%b` for the item
+    and `%d` for the number after it."""
 
     __slots__ = ("count", "form", "size", "sized", "wider")
 
@@ -68,7 +68,7 @@ class Series:
         self.form = (PART if sized else EVENT).replace(b"%b", payload)
         self.sized = sized
         self.count = 0
-        # Of a payload without its item, for numbers below `wider`.
+        # Length of a payload without its item, for numbers below `wider`.
         self.size = len(payload) - len(b"%b%d") + 1
         self.wider = 10
 
@@ -84,7 +84,7 @@ class Series:
 
 
 class Framing:
-    """Every piece is whole, so that a keep-alive can stand between any two."""
+    """Framing of one stream. Each frame is complete, so that a keep-alive may follow any of them."""
 
     def __init__(self, form: Form) -> None:
         multipart = self.multipart = form == "multipart"

@@ -1,5 +1,5 @@
-"""The posted messages as a conversation. This wire has a message for every text, call and result; the calls
-of one answer belong together again, with the words that came before them."""
+"""Convert posted messages to a conversation. GraphQL clients post one message per text, call and result; the
+calls of one answer are joined again, with the text before them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rightseat.types.messages import Call, Image, Message, Role, said
 
 def conversation(posted: list[WireMessage]) -> tuple[Message, ...]:
     made: list[Message] = []
-    # Where the assistant's message with this id stands; calls name it as their parent.
+    # Index of the assistant's message by id; calls name it as their parent.
     places: dict[str, int] = {}
     for item in posted:
         if call := item.action_execution_message:
@@ -25,14 +25,14 @@ def conversation(posted: list[WireMessage]) -> tuple[Message, ...]:
 
 def spoken(item: WireMessage) -> Message | None:
     if text := item.text_message:
-        # A text of a tool's without a call says nothing to a model.
+        # A tool's text without a call is dropped.
         return None if text.role == "tool" else said(text.role, text.content, id=item.id)
     if result := item.result_message:
         return said("tool", result.result, call_id=result.action_execution_id, id=item.id)
     if image := item.image_message:
         role: Role = "assistant" if image.role == "assistant" else "user"
         return Message(role, (Image(f"data:image/{image.format.lower()};base64,{image.bytes}"),), id=item.id)
-    # An agent's state is shown to people, not said to models.
+    # Agent states are not part of the conversation.
     return None
 
 

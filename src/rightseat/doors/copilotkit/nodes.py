@@ -1,4 +1,4 @@
-"""A document's nodes, without recursion: a stranger chose the depth."""
+"""Iterate over a document's nodes without recursion, because its depth is untrusted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from graphql.language import (
 
 
 def nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
-    """All nodes of a kind, also in the fragments that are named on the way."""
+    """Yield all nodes of a kind, also in the fragments that are spread."""
     left, unseen = [root], dict(fragments)
     while left:
         node = left.pop()
         if isinstance(node, kind):
             yield node
         if isinstance(node, FragmentSpreadNode) and node.name.value in unseen:
-            # Once is enough.
+            # Each fragment is visited once.
             left.append(unseen.pop(node.name.value))
         left += children(node)
 
@@ -39,6 +39,6 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def reached(document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]) -> Iterator[Any]:
-    """Those of an operation and of the fragments that it names."""
+    """Yield the nodes of an operation and of the fragments that it spreads."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
     return nodes(operation, kind, fragments)

@@ -1,4 +1,4 @@
-"""A page to try queries with, where GraphiQL was not fetched. It loads nothing from anywhere."""
+"""Fallback page for trying queries if GraphiQL's files are missing. It loads no other resources."""
 
 POLICY = (
     b"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "

@@ -1,4 +1,4 @@
-"""A JSON Patch (RFC 6902) on a state: this wire has only whole ones. A step that does not fit is left out."""
+"""Apply JSON Patch (RFC 6902) to a state, because GraphQL clients take whole states only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 
 def patched(state: Any, steps: list[dict[str, Any]]) -> Any:
-    """The state after the steps; the one given is not touched. Who has none begins with an empty one, as
-    clients do."""
+    """Return a patched copy of the state. None is an empty state; an operation that fails is skipped."""
     made = {"": {} if state is None else copy.deepcopy(state)}
     for step in steps:
         try:

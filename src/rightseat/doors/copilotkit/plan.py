@@ -1,8 +1,9 @@
-"""A document of the real clients, compiled: which fields stand where, so that frames can be written by hand.
+"""Compile a client's document to a ResponsePlan: which fields are selected where, so that frames can be
+written by hand.
 
-Known by its structure, not by its text: every version from 1.0 to 1.10.6 asks for other fields. What has
-anything else in it (aliases, named fragments, arguments of directives, a status or a text that is not
-streamed) is no plan, and graphql-core executes it.
+Documents are recognized by structure, because every version from 1.0 to 1.10.6 selects other fields. A
+document with anything else (aliases, named fragments, arguments of directives, a status or text that is not
+streamed) has no plan, and graphql-core executes it.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ ABOVE = {
 }
 UNIONS = dict.fromkeys(RESPONSE_STATUSES, "ResponseStatus")
 STREAMED = ("messages", "metaEvents", "content", "arguments")
-# Objects whose own fields matter; `extensions` is always null.
+# Fields that may have a selection; `extensions` is always null.
 OPENED = ("status", "messages", "metaEvents", "extensions")
 
 
 class Unplanned(Exception):
-    """The document is not of the clients' shape."""
+    """Raised for a document that does not have the clients' structure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fields of one type in their order: those sent at once, and those that follow with the status."""
+    """The selected fields of one type in order: those sent at once, and those deferred with the status."""
 
     fields: tuple[str, ...]
     later: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class Plan:
     messages: dict[str, Shape]
     interrupt: tuple[str, ...] | None
     data: str
-    """The variable that holds the input, and the one with the properties."""
+    """Names of the variables for `data` and `properties`."""
     properties: str | None
 
 
@@ -98,8 +99,8 @@ def compiled(operation: OperationDefinitionNode) -> Plan:
 
 
 def shown(messages: SelectionSetNode) -> tuple[str, ...]:
-    """The kinds of message that the client is told of. One before 1.3, which names all of its own, knows no
-    states, and breaks at what it does not know."""
+    """Return the message types to send. Clients before 1.3 do not know agent states and fail on unknown
+    types; their documents name all types that they know."""
     fragments = (one for one in messages.selections if isinstance(one, InlineFragmentNode))
     named = {one.type_condition.name.value for one in fragments if one.type_condition}
     if STATE in named or not named.issuperset(SPOKEN):
@@ -114,7 +115,7 @@ def only(selections: SelectionSetNode) -> FieldNode:
 
 
 class Collected:
-    """What a selection asks of one type."""
+    """Collects the fields that a selection has for one type."""
 
     def __init__(self, kind: str, selections: SelectionSetNode) -> None:
         self.kind = kind
@@ -163,7 +164,7 @@ class Collected:
             raise Unplanned
         status = self.later.get("status")
         if status is None or status.selection_set is None:
-            # Only a name would follow, which clients have already.
+            # Only `__typename` would be deferred, which clients have already.
             return Shape(tuple(self.now))
         told = {kind: Collected(kind, status.selection_set) for kind in statuses}
         if any(found.later for found in told.values()):
@@ -172,7 +173,7 @@ class Collected:
 
 
 def bare(directives: tuple[DirectiveNode, ...] | None, name: str) -> bool:
-    """Whether there is just this directive, as it is; false where there is none."""
+    """Whether the only directive is this one, without arguments; False if there is none."""
     if not directives:
         return False
     if len(directives) != 1 or directives[0].name.value != name or directives[0].arguments:

@@ -1,4 +1,4 @@
-"""How `rightseat doctor` sees that a CopilotKit client would be served."""
+"""Probes by which `rightseat doctor` checks the CopilotKit door."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rightseat.http.endpoint import Probe
 
 PATH = "/copilotkit"
 AGENTS = {"query": "query availableAgents { availableAgents { agents { name id description } } }"}
-# As the clients ask, in short: the status and the words follow.
+# A short form of the clients' document, with deferred status and streamed text.
 DOCUMENT = """mutation generateCopilotResponse($data: GenerateCopilotResponseInput!) {
   generateCopilotResponse(data: $data) {
     threadId runId __typename

@@ -1,4 +1,4 @@
-"""GenerateCopilotResponseInput as a Turn."""
+"""Convert GenerateCopilotResponseInput to a Turn."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ MAX_TOPICS = 10_000
 class Asked:
     turn: Turn
     run: str | None
-    """As the client named it; a run of ours has an id of its own."""
+    """The client's run id; the Turn has its own."""
     agent: str
     session: bool
-    """The client talks to an agent that it has chosen by name."""
+    """The client has selected an agent by name."""
 
     @property
     def brought(self) -> bool:
-        """Whether the page has just run calls of its own."""
+        """Whether the request ends with results of client tools."""
         return bool(tail_results(self.turn.messages))
 
     @property
     def names(self) -> dict[str, str]:
-        """Of the calls that were posted: a result may come for one of them."""
+        """Names of the posted calls by id."""
         return {call.id: call.name for message in self.turn.messages for call in message.calls}
 
 
 def read(
     data: Data, properties: dict[str, Any] | None, request: Request, host: Host, *, asks: bool = True
 ) -> Asked:
-    """`asks`: the client shows questions; to one that does not they are said in words."""
+    """Convert the input. Without `supports_interrupts` questions are sent as text."""
     messages = conversation(data.messages)
     session = data.agent_session
-    # A remote agent's question may be a bare text, without room for an id: then it is the one that waits.
+    # A remote agent's question may be plain text without an id: its answer gets the id "".
     remote = session is not None and isinstance(host.described(session.agent_name), Guest)
     told = (answered(event, otherwise="" if remote else None) for event in data.meta_events or ())
     answers = tuple(answer for answer in told if answer)
@@ -70,14 +70,14 @@ def read(
         tool_choice=choice(given, offered, agent, host),
         plugins=pinned(request),
         settings=settings(given),
-        # The client writes its context into its system message too; an agent makes its own.
+        # The client's system message repeats the context; agents do not get that message.
         context=tuple(Context(item.description, item.value) for item in data.context or ())
         if session or not spoken
         else (),
         state=state(data, agent),
         answers=answers,
         thread=thread,
-        # By which an answer in words finds its question.
+        # A text answer is matched to its question by the conversation.
         conversation=None if asks else thread,
         owner=request.owner,
         headers=request.passed,
@@ -88,7 +88,7 @@ def read(
         forwarded=Forwarded(
             properties or {}, extensions(data), config(data, agent), (session and session.node_name) or ""
         ),
-        # What a page asks for beside the chat belongs to no conversation.
+        # Requests beside the chat, such as suggestions, are not stored.
         keep="asked" if chat(data) else "never",
     )
     return Asked(turn, data.run_id, agent, session is not None)
@@ -97,7 +97,7 @@ def read(
 def asked_for(
     agent: str | None, model: str | None, properties: dict[str, Any] | None, host: Host
 ) -> tuple[str | None, str | None]:
-    """Who should answer, and with which model: one that may be chosen, else an assistant of that name."""
+    """Return the responder and the model: a selectable model, else the assistant of that name."""
     wanted = model or (properties or {}).get("model")
     wanted = wanted if isinstance(wanted, str) else None
     if agent is not None or wanted in host.offered(None):
@@ -115,7 +115,8 @@ def no_agent(name: str, host: Host) -> AgentNotFound:
 
 
 def tools(actions: list[Action], *, remote: bool) -> tuple[ToolSpec, ...]:
-    """What the page can do. A disabled action is not offered, and a remote one only to an agent."""
+    """Convert front-end actions to tool specs. Disabled actions are left out, remote ones are for agents
+    only."""
     return tuple(
         spec(action, f"data.frontend.actions[{number}]")
         for number, action in enumerate(actions)
@@ -148,7 +149,7 @@ def choice(given: Parameters, offered: tuple[ToolSpec, ...], agent: str, host: H
             return ToolChoice("required")
         case "function" if given.tool_choice_function_name:
             known = given.tool_choice_function_name in {tool.name for tool in offered}
-            # Who answers may have tools of its own, and one of them may be meant.
+            # An assistant may have a server tool of that name.
             if not known and host.bare(agent):
                 place = "data.forwardedParameters.toolChoiceFunctionName"
                 raise CallerError(f"{place}: there is no such action among those offered.", param=place)
@@ -170,17 +171,17 @@ def settings(given: Parameters) -> Settings:
 
 
 def chat(data: Data) -> bool:
-    """Whether a person asks: a page also asks for suggestions and the like, in words of its own."""
+    """Whether the request is a chat message, not a request for suggestions or the like."""
     return data.metadata.request_type in (None, "Chat")
 
 
 def topics(data: Data) -> Topics:
-    """What the page wants its user to be kept to."""
+    """Parse the allowed and denied topics of the page's guardrails."""
     if data.cloud is None or data.cloud.guardrails is None or not chat(data):
         return Topics()
     rules = data.cloud.guardrails.input_validation_rules
     found = Topics(tuple(rules.allow_list or ()), tuple(rules.deny_list or ()))
-    # Every word of them is looked for in every message.
+    # Bounded, because every topic is searched for in every message.
     if sum(map(len, (*found.allow, *found.deny))) > MAX_TOPICS:
         place = "data.cloud.guardrails.inputValidationRules"
         raise CallerError(f"{place}: more than {MAX_TOPICS} characters of topics.", param=place)
@@ -188,13 +189,13 @@ def topics(data: Data) -> Topics:
 
 
 def state(data: Data, agent: str) -> Any:
-    """The state that the page has of the agent; what is no JSON is no state."""
+    """Parse the client's state of the agent; None if it is not JSON."""
     found = known(data, agent)
     return None if found is None else decoded(found.state)
 
 
 def config(data: Data, agent: str) -> dict[str, Any]:
-    """How the page wants the agent to be set up."""
+    """Parse the client's configuration for the agent."""
     found = known(data, agent)
     given = decoded(found.config) if found is not None and found.config else None
     return given if isinstance(given, dict) else {}
@@ -206,7 +207,7 @@ def known(data: Data, agent: str) -> AgentState | None:
 
 
 def extensions(data: Data) -> dict[str, Any]:
-    """As they were sent, under the names of this wire."""
+    """Return the extensions under their wire names."""
     given: dict[str, Any] = {} if data.extensions is None else msgspec.to_builtins(data.extensions)
     return {name: value for name, value in given.items() if value is not None}
 
@@ -219,8 +220,8 @@ def decoded(text: str) -> Any:
 
 
 def answered(event: MetaEvent, otherwise: str | None = None) -> Answer | None:
-    """A person's answer. The client gives our question back as it was, and in it the id; `otherwise` is that
-    of a question without one."""
+    """Parse a user's answer. The client echoes our question with its id; `default_id` is for a question
+    without one."""
     asked = decoded(event.value)
     asked = asked if isinstance(asked, dict) else {}
     id = asked["id"] if isinstance(asked.get("id"), str) else otherwise
@@ -230,7 +231,7 @@ def answered(event: MetaEvent, otherwise: str | None = None) -> Answer | None:
     if asked.get("kind") == "ask":
         return answer
     value = decoded(event.response)
-    # A component resolves with a value; one that only has an input resolves with words.
+    # A component may resolve with a JSON value or with text.
     if isinstance(value, dict | list | bool):
         return replace(answer, payload=value, text=None)
     return answer

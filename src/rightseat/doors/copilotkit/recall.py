@@ -1,4 +1,4 @@
-"""A kept conversation as clients up to 1.10 load it again: an agent's state, and all that was said."""
+"""Load a stored conversation for clients up to 1.10: an agent's state and the messages."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rightseat.types.threads import Entry, Numbered, Posted
 from rightseat.types.turn import Owner
 
 encode = msgspec.json.Encoder().encode
-# The page writes its own instructions before every question.
+# The client adds its own instructions to every request.
 UNSEEN = ("system", "developer")
 Said = dict[str, Any]
 
 
 async def entries(owner: Owner, thread: str, host: Host) -> list[Numbered]:
-    """All of a thread as it is now."""
+    """Load all entries of a thread."""
     found: list[Numbered] = []
     after = 0
     while page := await host.threads.journal.read(owner, thread, after):
@@ -33,7 +33,7 @@ async def entries(owner: Owner, thread: str, host: Host) -> list[Numbered]:
 
 
 async def recalled(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
-    """LoadAgentStateResponse. Where the agent was never asked, there is no such thread for it."""
+    """Make LoadAgentStateResponse. The thread does not exist for an agent that has no run in it."""
     if (remembered := await host.recall(agent, owner, thread)) is not None:
         return told_of(thread, remembered.state, [Posted(messages=remembered.messages)])
     about = await host.threads.journal.find(owner, thread)
@@ -52,7 +52,7 @@ def told_of(thread: str, state: Any, told: list[Entry], *, exists: bool = True) 
 
 
 def by(agent: str, told: list[Entry], first: str) -> Iterator[Entry]:
-    """The entries of the runs for which this agent was asked."""
+    """Yield the entries of this agent's runs."""
     asked = first
     for entry in told:
         if isinstance(entry, Posted):
@@ -62,7 +62,7 @@ def by(agent: str, told: list[Entry], first: str) -> Iterator[Entry]:
 
 
 def shown(told: list[Entry]) -> Iterator[Said]:
-    """Messages as this wire's client takes them: one for each text, call, result and picture."""
+    """Yield messages in the GraphQL clients' form: one for each text, call, result and image."""
     failed = {f"result-{e.id}": encoded(e) for e in told if isinstance(e, CallResult) and e.failed}
     names: dict[str, str] = {}
     for message in messages_of(told):

@@ -1,5 +1,5 @@
-"""What CopilotKit's newest clients ask for besides: resources by the single endpoint, and what only
-CopilotKit's cloud has. A client asks for that where /info says so, and it says no."""
+"""Resource requests by the single endpoint, and routes of CopilotKit's cloud, which are refused. /info tells
+clients that these are not available."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cloud(request: Request, host: Host) -> Reply:
 
 
 async def metadata(request: Request, host: Host) -> Reply:
-    """For CopilotKit's inspector: there is nothing to tell."""
+    """Answer CopilotKit's inspector with 204: there is no metadata."""
     yield Head(204, ((b"cache-control", b"no-store, private"),))
 
 
@@ -36,9 +36,9 @@ ROUTES = (
 
 
 def resource(method: str, target: str, body: bytes, request: Request, host: Host) -> Reply:
-    """A request for a resource, carried in one to the single endpoint."""
+    """Dispatch a resource request that came in the body of the single endpoint."""
     path, _, query = target.partition("?")
-    # Paths without a parameter first, as everywhere.
+    # Paths without parameters match first.
     every = sorted((*agui_threads.ROUTES, *ROUTES), key=lambda route: "{" in route.path)
     here = [(route, found) for route in every if (found := fits(route.path, PATH + path)) is not None]
     for route, found in here:
@@ -59,7 +59,7 @@ def resource(method: str, target: str, body: bytes, request: Request, host: Host
 
 
 def fits(route: str, path: str) -> dict[str, str] | None:
-    """The parameters of a path that a route is for."""
+    """Return the path parameters if the route matches, else None."""
     wanted, given = route.split("/"), path.split("/")
     if len(wanted) != len(given):
         return None

@@ -1,5 +1,5 @@
-"""One URL for every generation of CopilotKit's clients: a body with a `query` is GraphQL (1.0 … 1.10.6), one
-with a `method` is the single endpoint (1.50 and later)."""
+"""Routes of the CopilotKit door. One URL serves all clients: a body with `query` is GraphQL (1.0 … 1.10.6),
+one with `method` is the single endpoint (1.50 and later)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def post(request: Request, host: Host) -> Reply:
 
 
 def get(request: Request, host: Host) -> Reply:
-    """A query in the address."""
+    """Handle a GraphQL query in the URL."""
     if "query" in request.query:
         variables = msgspec.Raw(request.query.get("variables", "").encode())
         name = request.query.get("operationName")
@@ -44,7 +44,7 @@ def get(request: Request, host: Host) -> Reply:
 def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
     if CLIENT in headers:
         return refuse_graphql(error)
-    # Who asks for an agent's events shows its user the whole body, so it has no word for anyone else.
+    # AG-UI clients show the whole body to the user, so it has only AG-UI's fields.
     return refuse_events(error) if headers.get("accept") == EVENTS else refuse(error)
 
 

@@ -1,4 +1,4 @@
-"""The schema with its resolvers. What they need of a request is in the context."""
+"""The GraphQL schema with its resolvers, which take the request from the context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rightseat.http.endpoint import Host, Request
 
 
 class Room(Protocol):
-    """The context of one request."""
+    """The part of ExecutionContext that resolvers use."""
 
     @property
     def host(self) -> Host: ...
@@ -31,7 +31,7 @@ class Room(Protocol):
     def request(self) -> Request: ...
 
     def begin(self, data: dict[str, Any], properties: dict[str, Any] | None) -> dict[str, Any]:
-        """Start the run; what its answer is made of."""
+        """Start the run; return the root value of the response."""
         ...
 
 

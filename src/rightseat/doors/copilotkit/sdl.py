@@ -1,4 +1,4 @@
-"""What clients 1.0 … 1.10.6 were compiled against: names, fields and nullability are facts of their wire."""
+"""The SDL that clients 1.0 … 1.10.6 are compiled against: names, fields and nullability must not change."""
 
 SCALARS = """
 scalar DateTimeISO

@@ -1,4 +1,4 @@
-"""What the page knows of an agent: this wire sends the whole state as a message each time it changes."""
+"""Track an agent's state: GraphQL clients get the whole state as a message on each change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ encode = msgspec.json.Encoder().encode
 
 
 class AgentStates:
-    """What the page knows of the agent: its state, the step that it is in, and whether it runs."""
+    """The agent's state, current step and whether it runs, as the client sees them."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
@@ -26,7 +26,7 @@ class AgentStates:
         self.run = asked.run or ""
 
     def see(self, event: StateSnapshot | StateDelta | StepStart | StepEnd | RunStarted) -> bool:
-        """Whether there is something new to tell."""
+        """Apply an event; return whether a state message must be sent."""
         match event:
             case RunStarted(_, run):
                 self.run = self.asked.run or run

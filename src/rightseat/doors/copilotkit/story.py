@@ -1,7 +1,7 @@
-"""One stream of events as the growing lists of this wire: messages, their chunks and statuses, meta events.
+"""Convert a stream of events to the lists of CopilotResponse: messages with chunks and statuses, meta events.
 
-What is told is the same whoever writes it down: frames (`frames.py`) or graphql-core's lists (`board.py`).
-A call stands directly before its result, as clients expect it, so a later call waits for an earlier result.
+A ResponseSink takes them: PlannedResponseWriter encodes frames, IncrementalLists feeds graphql-core. Clients
+expect a call directly before its result, so a later call waits for an earlier call's result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FAILED: Status = {
 DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success"}
 GUARDED = (GuardrailRefused.code, OutputGuarded.code)
 CUT = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
-# What the peer's runtime calls these.
+# CopilotKit's names for our tool error codes.
 CODES = {
     "tool_failed": "HANDLER_ERROR",
     "invalid_json": "INVALID_ARGUMENTS",
@@ -61,7 +61,7 @@ CODES = {
 
 class Sink(Protocol):
     def message(self, kind: str, fields: dict[str, Any]) -> int:
-        """A new message; its number in the list."""
+        """Add a message; return its number in the list."""
         ...
 
     def chunk(self, number: int, text: str) -> None: ...
@@ -81,9 +81,11 @@ class Story:
         self.clock = clock
         self.texts: dict[str, int] = {}
         self.ended: list[int] = []
-        """Texts that are over but not yet said to be: a failure ends them too, and they are failed then."""
+        """Texts that have ended but have no status yet: a failure directly after them marks them as
+        failed."""
         self.waiting: dict[str, list[CallEvent]] = {}
-        """Calls without a result yet, in their order; the first is told as it comes, the others are held."""
+        """Calls without a result, in order. Events of the first are sent at once, those of the others are
+        queued."""
         self.calls: dict[str, tuple[int, CallStart]] = {}
         self.questions: list[Interrupt] = []
         self.states = AgentStates(asked)
@@ -117,7 +119,7 @@ class Story:
             case RunFinished():
                 self.finish(event)
             case _:
-                pass  # this wire has no word for the others
+                pass  # GraphQL clients have no shape for other events
 
     def settle(self, status: Status) -> None:
         for number in self.ended:
@@ -130,7 +132,7 @@ class Story:
         if isinstance(event, CallStart):
             self.waiting[event.id] = []
         elif event.id not in self.waiting:
-            self.tell(event)  # the result of a call that an earlier answer showed
+            self.tell(event)  # the result of a call from an earlier answer
             return
         if event.id != next(iter(self.waiting)):
             self.waiting[event.id].append(event)
@@ -146,13 +148,13 @@ class Story:
             event = held
 
     def over(self, event: CallEvent) -> bool:
-        """Whether nothing more comes for its call in this answer."""
+        """Whether the event is the last of its call in this answer."""
         if isinstance(event, CallEnd):
             return event.id in self.calls and self.calls[event.id][1].client
         return isinstance(event, CallResult)
 
     def release(self, id: str) -> CallEvent | None:
-        """Tell what was held of a call; the last of it."""
+        """Send the queued events of a call; return the last one."""
         held, self.waiting[id] = self.waiting[id], []
         for event in held:
             self.tell(event)
@@ -170,7 +172,7 @@ class Story:
             case CallEnd(id):
                 number, start = self.calls[id]
                 self.sink.status(number, SUCCESS)
-                # Kept only while a result may come, which names it.
+                # Kept for the result, which needs the name.
                 self.calls[id] = -1, start
             case CallResult(id):
                 self.result(event)
@@ -188,7 +190,8 @@ class Story:
         self.sink.status(self.sink.message("ResultMessageOutput", fields), SUCCESS)
 
     def flush(self) -> bool:
-        """Tell what is held still; whether a call was cut: it stays pending, so that no client runs it."""
+        """Send all queued events; return whether a call was cut off. It stays pending, so that no client runs
+        it."""
         for id in list(self.waiting):
             self.release(id)
         cut = [number for number, _ in self.calls.values() if number >= 0]
@@ -200,13 +203,14 @@ class Story:
 
     def ask(self) -> None:
         if self.questions and self.asked.brought:
-            # The client runs its calls again, and without end, if nothing was said after their results.
+            # Without a text after the results the client would run its calls again, endlessly.
             self.say(self.questions[0].id, "\n\n".join(item.message for item in self.questions))
         for item in self.questions:
             self.sink.meta(question(item))
 
     def say(self, id: str, words: str) -> None:
-        """`id` is of the run, so that the engine knows these words for its own when they are posted."""
+        """Send a text message. `id` belongs to the run, so that the engine recognizes the posted message as
+        its own."""
         number = self.sink.message("TextMessageOutput", self.text(id))
         self.sink.chunk(number, words)
         self.sink.status(number, SUCCESS)
@@ -220,10 +224,10 @@ class Story:
 
     def finish(self, event: RunFinished) -> None:
         cut = self.flush()
-        # With calls of its own to run the client posts again at once, and is asked then.
+        # With pending client calls the client posts again at once, and gets the questions then.
         if not event.pending:
             self.ask()
-        # An agent that waits for the page or the person is not done: the client comes back to it.
+        # An agent that waits for the client or the user is not finished.
         if event.reason not in ("calls", "interrupt") and self.states.close():
             self.tell_state()
         self.sink.end(failed(RunFailed(event.reason, CUT, fault="upstream")) if cut else DONE)
@@ -239,7 +243,7 @@ class Story:
 
 def failed(error: RunFailed) -> Status:
     guarded = error.code in GUARDED
-    # Which the clients show in place of an answer.
+    # Clients show this reason instead of an answer.
     reason = {"guardrailsReason": error.message} if guarded else {}
     return {
         "__typename": "FailedResponseStatus",
@@ -250,7 +254,7 @@ def failed(error: RunFailed) -> Status:
 
 
 def encoded(event: CallResult) -> str:
-    """A result as the clients take it apart again: an error has an empty result beside it."""
+    """Encode a tool result as the clients decode it: an error has an empty `result` beside it."""
     if not event.failed:
         return event.content
     told = decoded(event.content)
@@ -262,8 +266,8 @@ def encoded(event: CallResult) -> str:
 
 
 def question(event: Interrupt) -> dict[str, Any]:
-    """The client gives `value` back with the answer, so the id is in it; but an agent's page is made for what
-    its agent asks with, and a bare text has no room for one."""
+    """Make the meta event of an interrupt. The client echoes `value` with the answer, so it has the id,
+    unless an agent asks with plain text, which its page expects unchanged."""
     value: dict[str, Any] = {"message": event.message, "schema": event.schema}
     if event.call is not None:
         value["call"] = event.call

@@ -1,5 +1,5 @@
-"""Whether a document streams its answer: by the directives of the operation that is executed, and those may
-be switched by variables."""
+"""Find out whether a document streams its answer: by @defer and @stream of the operation, which variables may
+switch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rightseat.errors import CallerError
 class Streaming:
     always: bool
     switches: dict[str, bool]
-    """Variables by which it is switched on, each with its default."""
+    """Variables that switch streaming on, each with its default."""
 
     def on(self, variables: msgspec.Raw) -> bool:
         if self.always or not self.switches:
@@ -31,7 +31,7 @@ class Streaming:
         try:
             given = loose(variables) or {}
         except CallerError:
-            given = {}  # refused later, in words
+            given = {}  # refused later, with an error
         known = self.switches | given
         return any(known[name] is True for name in self.switches)
 
@@ -53,7 +53,7 @@ def found(document: DocumentNode, operation: OperationDefinitionNode) -> Streami
 
 
 def default(name: str, operation: OperationDefinitionNode) -> bool:
-    """Of a variable; one without any leaves the directive to its own, which is on."""
+    """Return a variable's default; True, the directive's own default, if it has none."""
     for definition in operation.variable_definitions or ():
         value = definition.default_value
         if definition.variable.name.value == name and isinstance(value, BooleanValueNode):

@@ -1,4 +1,4 @@
-"""What could be asked first, as CopilotKit's clients take it: a call of the tool that they ask with."""
+"""Suggestions in the form of CopilotKit's clients: a call of the tool `copilotkitSuggest`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ TITLE = 40
 
 
 def wanted(turn: Turn) -> bool:
-    """Whether it is suggestions that a run is for: clients that know no route for them ask by a run, on a
-    thread of its own that nobody comes back to."""
+    """Whether a run asks for suggestions. Clients without the suggest route use a run on a throw-away
+    thread."""
     return turn.tool_choice.mode == "named" and turn.tool_choice.name == TOOL
 
 
 def prepared(turn: Turn, host: Host) -> AsyncIterator[Event] | None:
-    """The assistant's own questions, where nothing has been said yet; later the model makes better ones."""
+    """Stream the assistant's configured suggestions at the start of a chat; None if the model must make
+    them."""
     about = host.described(turn.assistant or "")
     questions = about.suggestions if about else ()
     asked = [message for message in turn.messages if message.role == "user"]

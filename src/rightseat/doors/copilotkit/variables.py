@@ -1,4 +1,4 @@
-"""The variables of a request: checked against our own shapes, with an error that names the place."""
+"""Decode a request's variables into our Structs, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LARGE = 256 * 1024
 
 
 def planned_input(plan: Plan, variables: Raw) -> tuple[Data, dict[str, Any] | None]:
-    """The input of a planned document and its properties, straight from the body."""
+    """Decode `data` and `properties` of a planned document directly from the body."""
     given = by_name(variables)
     raw = given.get(plan.data)
     if raw is None:
         raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
-    # An object, whatever is in it.
+    # Any object is valid.
     properties = loose(given[plan.properties], "properties") if plan.properties in given else None
     try:
         return decode(bytes(raw), Data), properties
@@ -35,8 +35,8 @@ def planned_input(plan: Plan, variables: Raw) -> tuple[Data, dict[str, Any] | No
 
 
 def coerced(raw: Raw) -> dict[str, Any] | None:
-    """As GraphQL reads it, which takes one value where a list is wanted; None where it refuses, too. What is
-    large is not read twice."""
+    """Coerce the input by GraphQL's rules, which accept a single value for a list; None if it is invalid or
+    too large to be decoded twice."""
     if len(bytes(raw)) > LARGE:
         return None
     try:
@@ -55,7 +55,7 @@ def loose(variables: Raw, place: str = "variables") -> dict[str, Any] | None:
 
 
 def named(raw: Raw, place: str, kind: type[T]) -> T:
-    """They may have come in an address: what is wrong is not the body."""
+    """Decode a variable; the error names `place`, because variables may also come in a URL."""
     try:
         return decode(bytes(raw), kind)
     except CallerError as error:
@@ -68,7 +68,7 @@ def absent(raw: Raw) -> bool:
 
 
 def converted(data: dict[str, Any]) -> Data:
-    """What graphql-core has coerced already: only our own limits can be broken."""
+    """Convert input that graphql-core has coerced; only our own limits can fail."""
     try:
         return msgspec.convert(data, Data)
     except msgspec.ValidationError as error:

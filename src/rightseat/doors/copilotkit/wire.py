@@ -1,5 +1,4 @@
-"""The variables of the three operations, as clients send them. A field that nobody knows is an error, as
-GraphQL has it."""
+"""Input types of the GraphQL operations. Unknown fields are errors, as in GraphQL."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ class Posted(Struct, rename="camel"):
 
     query: str | UnsetType | None = UNSET
     operation_name: str | None = None
-    # As they came: a plan reads them into its own shapes.
+    # Undecoded: a ResponsePlan decodes them into Structs.
     variables: Raw = field(default_factory=Raw)
     method: Any = UNSET
 
@@ -149,8 +148,6 @@ class Context(Wire):
 
 
 class Data(Wire):
-    """GenerateCopilotResponseInput."""
-
     metadata: Metadata
     messages: list[WireMessage]
     frontend: Frontend

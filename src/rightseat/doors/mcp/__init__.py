@@ -1,4 +1,9 @@
-"""The MCP door: plugins' operations, flows and assistants as tools, for clients of both protocol eras."""
+"""The MCP door: plugin operations, flows and assistants as tools of an MCP server.
+
+It serves both protocol generations: with a handshake (up to 2025-11-25) and stateless (2026-07-28). `wire`
+and `read` decode JSON-RPC, `catalog` lists tools, resources and prompts, `tool_call` runs one tools/call,
+`routes` has the HTTP route.
+"""
 
 from rightseat.doors.mcp.routes import door
 

@@ -1,4 +1,4 @@
-"""tools/call → a turn: a request in words for whoever is asked, or the call itself."""
+"""Convert tools/call to a turn: a user message for an `ask_NAME` tool, else a direct tool call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.types.turn import Answer, Turn
 
 
 def turn_of(ask: Ask, request: Request, host: Host) -> Turn:
-    """The call as a turn: a request in words for whoever is asked, or the call itself."""
+    """Make the turn of a tools/call: a user message for an `ask_NAME` tool, else a direct tool call."""
     name = ask.text("name")
     given = ask.params.get("arguments") or {}
     if not isinstance(given, dict):
@@ -43,6 +43,6 @@ def turn_of(ask: Ask, request: Request, host: Host) -> Turn:
 
 
 def answers(ask: Ask) -> tuple[Answer, ...]:
-    """Those that the newer era's client brings when it calls again."""
+    """Parse `inputResponses`, which a stateless client sends when it repeats the call."""
     given = ask.params.get("inputResponses")
     return tuple(answer_of(key, value) for key, value in given.items()) if isinstance(given, dict) else ()

@@ -1,4 +1,4 @@
-"""What there is: tools, flows' files as resources, predefined questions as prompts."""
+"""List and read what the server offers: tools, flow files as resources, suggested questions as prompts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST = 64
 
 
 class Asked(Struct, frozen=True):
-    """A tool that is an assistant, an agent or a flow: it takes a request in words."""
+    """A tool `ask_NAME` that sends a text to an assistant, an agent or a flow."""
 
     responder: str
     title: str
@@ -28,13 +28,13 @@ class Asked(Struct, frozen=True):
 
 
 def asked(host: Host) -> dict[str, Asked]:
-    """Everybody who can be asked, as `ask_NAME`. A plugin's tool of that name comes first."""
+    """Return an `ask_NAME` tool for each responder. A plugin's tool of the same name takes precedence."""
     found: dict[str, Asked] = {}
     for name in host.responders:
         described = host.described(name)
         plain = OTHER.sub("_", name)
         tool = f"ask_{plain}"[:LONGEST]
-        # A flow that appears is a plugin's tool already.
+        # Skips flows that are already plugin tools.
         if name == CALLED or {tool, plain} & host.tools.keys() or tool in found:
             continue
         title = (described.title if described else "") or name
@@ -76,7 +76,7 @@ def resources(ask: Ask, host: Host) -> dict[str, Any]:
 def resource(ask: Ask, host: Host) -> dict[str, Any]:
     uri = ask.text("uri")
     found = host.documents.get(uri)
-    # Never a path that a client names: only what was listed is read.
+    # Only listed documents are read, never a path from the client.
     if found is None:
         raise Refused(INVALID_PARAMS if ask.modern else NO_RESOURCE, f"There is no resource {uri[:200]!r}.")
     try:
@@ -111,7 +111,7 @@ def unknown(kind: str, name: str, every: Mapping[str, Any] | Iterable[str]) -> R
 
 
 def paged(ask: Ask, key: str, every: list[dict[str, Any]]) -> dict[str, Any]:
-    """A hundred at a time: the cursor is the number of those that were told."""
+    """Make one page of a list. The cursor is the index of the first entry."""
     cursor = ask.params.get("cursor")
     if cursor is None:
         start = 0

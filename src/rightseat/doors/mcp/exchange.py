@@ -1,4 +1,4 @@
-"""One tools/call under way: runs, questions to the client's user between them, and what is said of it all."""
+"""One tools/call in progress: its runs, the elicitations between them, and the JSON-RPC messages sent."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rightseat.types.turn import Answer, Turn
 
 ROUNDS = 10
 PATIENCE = 600.0
-"""Seconds for a person to answer, while the client's request is open."""
+"""Seconds that a user has to answer while the client's request is open."""
 
 
 @dataclass(eq=False)
 class Desk:
-    """What of this process is under way, for the older era alone: who waits for an answer, and who may still
-    be called off. All else that a client needs is in its requests."""
+    """Calls in progress in this process, for handshake clients only: pending answers and cancellable calls.
+    Stateless clients carry all state in their requests."""
 
     waiting: dict[tuple[str, str], asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     running: dict[tuple[str, str, str], Exchange] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Desk:
 
 
 class Exchange:
-    """One tools/call: its run, or several where a client of the older era asks its user between them."""
+    """One tools/call: one run, or several with elicitations of a handshake client between them."""
 
     def __init__(self, desk: Desk, ask: Ask, turn: Turn, host: Host, *, asks: bool) -> None:
         self.desk = desk
@@ -61,8 +61,7 @@ class Exchange:
         self.wake.set()
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """All of the reply: progress, questions, and at last the response. What the client called off has no
-        response."""
+        """Yield progress, questions and finally the response. A cancelled call has no response."""
         key = (self.turn.owner.name, self.ask.session, str(self.ask.id))
         self.desk.running[key] = self
         try:
@@ -82,10 +81,10 @@ class Exchange:
             yield response(self.ask, result_of(self.ask, self.heard, self.turn.thread))
 
     async def round(self) -> AsyncIterator[dict[str, Any]]:
-        """One run. Progress is told to who has asked for it."""
+        """Run the turn once; yield progress notifications if the client sent a progress token."""
         self.heard = Heard(self.turn.assistant == CALLED)
         self.wake.clear()
-        # The run has a task of its own, so that it can be ended while it waits for something.
+        # The run has its own task, so that it can be cancelled while it waits.
         async with closing(merge(self.events(), self.stopped())) as events:
             async for _, event in events:
                 if event is None:
@@ -107,7 +106,7 @@ class Exchange:
             yield None
 
     async def questions(self) -> AsyncIterator[dict[str, Any]]:
-        """Put them to the client, on the stream of its own request, and wait for what it posts."""
+        """Send elicitations on the request's own stream and wait for the answers that the client posts."""
         given: list[Answer] = []
         owner = self.turn.owner.name
         for question in self.heard.questions:

@@ -1,4 +1,4 @@
-"""What a run said → the result of a tools/call."""
+"""Convert the events of a run to the result of a tools/call."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rightseat.types.events import (
 
 @dataclass(slots=True)
 class Heard:
-    """What a run said. `called`: the client itself calls a tool, whose result is what counts. Of an assistant
-    its words do: what its own tools gave is its own matter."""
+    """Collected output of a run. With `direct_call` the tool's result is the output; otherwise it is the
+    assistant's text, and results of its own tools are ignored."""
 
     called: bool = False
     texts: list[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Heard:
     questions: list[Interrupt] = field(default_factory=list)
 
     def take(self, event: Event) -> str | None:
-        """What progress to tell of, if any."""
+        """Add an event; return the progress message for it, if any."""
         match event:
             case TextStart() if self.texts:
                 self.texts.append("\n\n")
@@ -69,7 +69,7 @@ def result_of(ask: Ask, heard: Heard, thread: str) -> dict[str, Any]:
 
 
 def outcome(result: CallResult, words: str) -> dict[str, Any]:
-    """A tool's result; what it said besides, such as the link to a file, follows it."""
+    """Format a tool's result, followed by other text of the run, such as a link to a file."""
     try:
         value = msgspec.json.decode(result.content)
     except (msgspec.DecodeError, RecursionError):
@@ -87,7 +87,7 @@ def outcome(result: CallResult, words: str) -> dict[str, Any]:
 
 
 def questioned(ask: Ask, questions: list[Interrupt], thread: str) -> dict[str, Any]:
-    """The newer era's client asks its user and calls again; any other is told what was to be asked."""
+    """Return `input_required` to a stateless client with elicitation, else an error with the questions."""
     if ask.modern and ask.elicits:
         requests = {f"{question.kind}.{question.id}": put(question) for question in questions}
         return {"resultType": "input_required", "inputRequests": requests, "requestState": thread}

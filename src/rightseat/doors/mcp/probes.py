@@ -1,4 +1,4 @@
-"""How `rightseat doctor` sees that an MCP client would be served."""
+"""Probes by which `rightseat doctor` checks the MCP door."""
 
 from __future__ import annotations
 

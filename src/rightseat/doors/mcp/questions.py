@@ -1,5 +1,5 @@
-"""Interrupt ⇄ elicitation. MCP's forms are flat: an object whose fields are texts, numbers, yes or no, or a
-choice."""
+"""Convert interrupts to elicitations, and their results to answers. MCP forms are flat objects of strings,
+numbers, booleans and enums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = ("type", "title", "description", "enum", "default", "minimum", "maximum",
 
 
 def put(question: Interrupt) -> dict[str, Any]:
-    """The request by which a client asks its user."""
+    """Make the elicitation/create request for a question."""
     params = {"mode": "form", "message": question.message, "requestedSchema": form(question)}
     return {"method": "elicitation/create", "params": params}
 
@@ -26,7 +26,7 @@ def form(question: Interrupt) -> dict[str, Any]:
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
     required = [name for name in schema.get("required", ()) if name in fields]
-    # What nobody has to fill in, and a form has no field for, would only be filled in wrong.
+    # Optional nested fields are left out: a flat form cannot show them.
     shown = {name: field for name, field in fields.items() if name in required or not deep(field)}
     told: dict[str, Any] = {"type": "object", "properties": {name: plain(shown[name]) for name in shown}}
     return told | ({"required": required} if required else {})
@@ -37,7 +37,7 @@ def deep(field: Any) -> bool:
 
 
 def plain(field: Any) -> dict[str, Any]:
-    """A field as a form can show it; what it cannot is written as text, and checked when it comes back."""
+    """Reduce a field's schema to what a form can show; other types become strings, checked when answered."""
     found = field if isinstance(field, dict) else {}
     told = {key: found[key] for key in KEPT if key in found}
     if "enum" in told:
@@ -46,7 +46,7 @@ def plain(field: Any) -> dict[str, Any]:
 
 
 def answer_of(key: str, given: Any) -> Answer:
-    """What came back under `KIND.ID`. A no is the answer to a confirm, and gives up any other question."""
+    """Parse the result for key `KIND.ID`. A decline rejects a confirm and cancels any other question."""
     kind, _, id = key.partition(".")
     match given:
         case {"action": "accept", "content": {**content}}:

@@ -1,4 +1,4 @@
-"""Bytes of a client → what it asks, checked as its era wants it."""
+"""Parse and check a client's JSON-RPC messages by the rules of its protocol version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rightseat.doors.mcp.wire import (
 )
 from rightseat.http.endpoint import Request
 
-# What of a request's parameters the newer era repeats in the header Mcp-Name.
+# The parameter that stateless requests repeat in the header Mcp-Name.
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PACKED = re.compile(r"=\?base64\?(.*)\?=")
 _SESSION = re.compile(r"(ask|mute)-[0-9a-f]{32}")
@@ -74,7 +74,7 @@ def ask_of(found: Envelope, request: Request) -> Ask:
 
 
 def agree(method: str, params: dict[str, Any], meta: dict[str, Any], headers: Mapping[str, str]) -> None:
-    """A request of the newer era says who sends it, and its headers say the same: proxies go by them."""
+    """Check that a stateless request has its `_meta`, and headers that agree with the body."""
     if missing := [key for key in (VERSION_KEY, ABILITIES_KEY) if key not in meta]:
         raise Refused(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
     version = meta[VERSION_KEY]
@@ -93,7 +93,7 @@ def agree(method: str, params: dict[str, Any], meta: dict[str, Any], headers: Ma
 
 
 def unpacked(value: str | None) -> str | None:
-    """A header's value; what HTTP cannot carry is packed as base64."""
+    """Decode a header's value, which is base64 where HTTP cannot carry the text."""
     found = _PACKED.fullmatch(value) if value else None
     if found is None:
         return value
@@ -104,12 +104,12 @@ def unpacked(value: str | None) -> str | None:
 
 
 def forms(elicitation: Any) -> bool:
-    """Whether a client's ability is to show a form: one that names no mode has just that."""
+    """Whether the elicitation capability includes forms, which is the default without a mode."""
     return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
 
 
 def new_session(capabilities: Any) -> str:
-    """Nothing is kept under it: it says by itself whether this client can put questions to its user."""
+    """Make a session id. It encodes whether the client supports elicitation, so the server stores nothing."""
     kind = "ask" if isinstance(capabilities, dict) and forms(capabilities.get("elicitation")) else "mute"
     return f"{kind}-{secrets.token_hex(16)}"
 

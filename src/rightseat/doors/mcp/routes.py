@@ -1,4 +1,4 @@
-"""MCP's one route. Nothing is kept between two requests that a client would have to come back to."""
+"""MCP's only route. No state is kept between requests, except for calls in progress."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def message(request: Request, host: Host) -> Reply:
 
 
 def noted(found: Envelope, request: Request) -> Reply:
-    """A notification, or the answer to a question of ours."""
+    """Handle a notification, or the client's response to an elicitation."""
     owner = request.owner.name
     if found.method == "notifications/cancelled":
         params = found.params or {}
@@ -86,7 +86,7 @@ def answer(ask: Ask, request: Request, host: Host) -> Reply:
 
 
 def initialized(ask: Ask) -> dict[str, Any]:
-    """The client's version where we know it, else our newest of that era."""
+    """Answer `initialize` with the client's version if known, else with the newest handshake version."""
     wanted = ask.params.get("protocolVersion")
     version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
     result = {
@@ -135,7 +135,7 @@ async def streamed(messages: AsyncIterator[dict[str, Any]]) -> Reply:
 
 
 async def single(messages: AsyncIterator[dict[str, Any]]) -> Reply:
-    """The response alone: nobody has asked for what happens before it."""
+    """Send only the final response: the client did not ask for progress."""
     last: dict[str, Any] | None = None
     async with closing(messages):
         async for item in messages:

@@ -1,7 +1,7 @@
-"""JSON-RPC as MCP writes it, and the words of its two eras.
+"""JSON-RPC messages of MCP, and the constants of its two protocol generations.
 
-Until 2025-11-25 a client introduces itself (`initialize`) and every later request leans on that. Since
-2026-07-28 each request says everything itself, in `_meta` and in headers that must agree with it.
+Up to 2025-11-25 a client starts a session with `initialize` (handshake). Since 2026-07-28 each request is
+self-contained (stateless): version and capabilities are in `_meta`, and headers must agree with it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 INTERNAL_ERROR = -32603
 HEADER_MISMATCH, UNSUPPORTED_VERSION, NO_RESOURCE = -32020, -32022, -32002
-# What the newer era answers with besides the error itself; the older one has 200 for all of them.
+# HTTP statuses of errors for stateless clients; handshake clients always get 200.
 STATUS = {METHOD_NOT_FOUND: 404}
 BAD = 400
-# The same codes in words, as every error of ours has one.
+# Text codes for `error.data.code`.
 WORDS = {
     PARSE_ERROR: "parse_error",
     METHOD_NOT_FOUND: "method_not_found",
@@ -51,7 +51,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Exception):
-    """A JSON-RPC error in the making."""
+    """Raised to answer with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """A request that was read. `session` is what the older era's clients carry along from `initialize`."""
+    """A parsed request. `session` is the session id of a handshake client."""
 
     id: Id
     method: str
@@ -69,19 +69,19 @@ class Ask(Struct, frozen=True, kw_only=True):
     modern: bool
     session: str = ""
     elicits: bool = False
-    """Whether the client can put a question to its user."""
+    """Whether the client can ask its user."""
     streams: bool = True
-    """Whether it takes an event stream."""
+    """Whether the client accepts an event stream."""
 
     @property
     def token(self) -> Id | None:
-        """What progress is to be told under; none where nobody wants to know."""
+        """The progress token; None if the client wants no progress."""
         meta = self.params.get("_meta")
         found = meta.get("progressToken") if isinstance(meta, dict) else None
         return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
     def text(self, name: str) -> str:
-        """A parameter that must be there."""
+        """Return a required text parameter."""
         value = self.params.get(name)
         if not isinstance(value, str) or not value:
             raise Refused(INVALID_PARAMS, f"{name} is missing: a text is expected.")
@@ -98,7 +98,7 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 def response(ask: Ask, result: dict[str, Any], *, cached: bool = False) -> dict[str, Any]:
-    """`cached`: the newer era's client may keep it for a while, for its user alone."""
+    """Make a response. With `cacheable` a stateless client may cache it privately for a minute."""
     if ask.modern:
         result = {"resultType": "complete", **result}
         if cached:

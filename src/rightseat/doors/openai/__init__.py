@@ -1,4 +1,8 @@
-"""The OpenAI door: any OpenAI client, streamed and whole."""
+"""The OpenAI door: chat completions, completions, embeddings, models and tokenization for OpenAI clients.
+
+`wire` has the request shapes, `read` makes one Turn per choice, `write` encodes events as chunks or as one
+completion object, `routes` has the HTTP routes and the doctor's probes.
+"""
 
 from rightseat.doors.openai.routes import door
 

@@ -1,7 +1,6 @@
-"""One choice of a streamed answer, as chat chunks or as those of the older completions.
+"""Streamed choices: events as chat completion chunks or as legacy completion chunks.
 
-Only the client's own calls are shown: what ran on the server is the server's business, and this wire has no
-place for it.
+Only calls of the client's own tools are sent: the protocol has no shape for tools that run on the server.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PARAGRAPH = "\n\n"
 
 
 class Choice(Protocol):
-    """Writes one choice's chunks. `text` is the hot path: nothing in it is encoded twice."""
+    """Encoder of one choice's chunks. `encode_text` is the hot path: it encodes nothing but the text."""
 
     def start(self) -> bytes: ...
     def text(self, text: str) -> bytes: ...
@@ -117,7 +116,7 @@ class TextChoice:
 
 
 def older(found: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
-    """Probabilities as the older completions have them: lists beside each other."""
+    """Convert chat logprobs to the legacy completions form: parallel lists."""
     tokens = [one.get("token", "") for one in found]
     places = list(itertools.accumulate(map(len, tokens), initial=offset))[: len(tokens)]
     return {
@@ -132,5 +131,5 @@ def older(found: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
 
 
 def chunk(head: bytes, choices: list[dict[str, Any]], **more: Any) -> bytes:
-    """`head` is an encoded object without its closing brace: what every chunk of an answer begins with."""
+    """Encode one SSE chunk. `head` is the encoded object that all chunks share, without its closing brace."""
     return frame(head + b"," + encode({"choices": choices, **more})[1:])

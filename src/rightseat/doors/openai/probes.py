@@ -1,4 +1,4 @@
-"""How `rightseat doctor` sees that an OpenAI client would be served."""
+"""Probes by which `rightseat doctor` checks the OpenAI door."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTION = {"messages": [{"role": "user", "content": "Count from one to five, in
 
 
 def refused(status: int, body: bytes) -> str | None:
-    """What the error body says, if this is one."""
+    """Describe an error response; None for status 200."""
     if status == 200:
         return None
     try:

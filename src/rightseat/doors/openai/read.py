@@ -1,4 +1,4 @@
-"""An OpenAI chat request as a Turn."""
+"""Decode OpenAI requests (chat, completion, embedding) into turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_PROMPTS = 8
 
 
 class Asked(Struct, frozen=True):
-    """The turns, one for each choice, and what concerns only how the answer is written."""
+    """A decoded request: one turn for each choice, and the options of the response."""
 
     turns: tuple[Turn, ...]
     model: str
@@ -79,7 +79,7 @@ def spec(tool: Function, number: int) -> ToolSpec:
 
 
 def several(turn: Turn, number: int, host: Host) -> tuple[Turn, ...]:
-    """The turn once for each choice. An assistant acts while it answers, so it answers once."""
+    """Return the turn once for each choice. Only a bare model takes several: assistants have side effects."""
     if number > 1 and not host.bare(turn.assistant):
         raise CallerError("n: an assistant gives one answer. Ask a model for several.", param="n")
     return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, number)))
@@ -90,7 +90,7 @@ def read_completion(request: Request, host: Host) -> Asked:
     name = host.resolve(asked.model)
     as_it_is = host.completes(name)
     check(asked, as_it_is)
-    # A chat says the older form's number of probabilities in two fields.
+    # The legacy `logprobs` number is two fields in a chat request.
     told = {} if asked.logprobs is None else {"logprobs": True, "top_logprobs": asked.logprobs}
     passed = {key: value for key, value in extra(asked).items() if key != "logprobs"} | told
     turns = tuple(
@@ -113,7 +113,7 @@ def read_completion(request: Request, host: Host) -> Asked:
 
 
 def prompts(given: str | list[str | int | list[int]]) -> list[str | list[int]]:
-    """Each text or list of tokens; a list of numbers is one."""
+    """Split `prompt` into texts and token lists; a flat list of numbers is one token list."""
     if isinstance(given, str):
         return [given]
     numbers = [item for item in given if isinstance(item, int)]
@@ -126,7 +126,7 @@ def prompts(given: str | list[str | int | list[int]]) -> list[str | list[int]]:
 
 
 def check(asked: CompletionRequest, as_it_is: bool) -> None:
-    """What only a model can be asked for that goes on with a text as it is."""
+    """Refuse options that need a model with raw completion (`supports_raw`)."""
     if asked.echo and asked.logprobs is not None:
         raise CallerError("echo: not together with logprobs.", param="echo")
     if as_it_is:
@@ -147,7 +147,7 @@ def raw(asked: CompletionRequest, prompt: str | list[int]) -> Raw:
 
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:
-    """Whose model, the name it was asked by, and the request as its endpoint takes it."""
+    """Return the responder's name, the model name as requested, and the request body without `model`."""
     asked = decode(request.body, EmbeddingRequest)
     given = msgspec.to_builtins(asked)
     given.pop("model", None)
@@ -155,7 +155,7 @@ def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[
 
 
 def output(asked: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The schema that the answer must fit, and the field as it is passed on to an upstream that knows it."""
+    """Return the answer's JSON schema, and `response_format` as it is forwarded to an upstream."""
     match asked.response_format:
         case AnyJson():
             return {"type": "object"}, {"response_format": {"type": "json_object"}}
@@ -176,7 +176,7 @@ def message(m: ChatMessage, number: int) -> Message:
     role: Role = "tool" if m.role == "function" else m.role
     calls = tuple(Call(call.id, call.function.name, call.function.arguments) for call in m.tool_calls or ())
     call_id = m.tool_call_id
-    # The API of 2023 had one call per message and no ids: the function's name stands for it.
+    # The 2023 API has one call per message and no ids: the function's name is used as id.
     if m.function_call is not None:
         calls = (Call(m.function_call.name, m.function_call.name, m.function_call.arguments),)
     if m.role == "function":
@@ -234,7 +234,7 @@ def settings(asked: ChatRequest | CompletionRequest) -> Settings:
 
 
 def extra(asked: ChatRequest | CompletionRequest) -> dict[str, Any]:
-    """Fields that only an OpenAI-compatible upstream knows, by allow-list and only where given."""
+    """Collect the allow-listed fields that are set and forwarded to an OpenAI-compatible upstream."""
     given = {name: getattr(asked, name, None) for name in PASSED if hasattr(asked, name)}
     return {name: value for name, value in given.items() if value is not UNSET}
 

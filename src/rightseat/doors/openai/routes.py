@@ -1,4 +1,4 @@
-"""OpenAI's routes."""
+"""Routes of the OpenAI API."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def names(host: Host) -> list[str]:
-    """Whoever answers, and as ASSISTANT/MODEL what it may be made to answer with."""
+    """List all responders, and ASSISTANT/MODEL for each model that a client may select."""
     chosen = (f"{name}/{model}" for name in host.responders for model in host.offered(name))
     return [*host.responders, *chosen]
 

@@ -1,4 +1,4 @@
-"""`/tokenize` and `/detokenize`, in llama-server's shapes: a local model's own tokens."""
+"""`/tokenize` and `/detokenize` for local models, in llama-server's shapes."""
 
 from __future__ import annotations
 

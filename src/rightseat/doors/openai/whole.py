@@ -1,4 +1,4 @@
-"""One choice of an answer given whole. A call is in it once it has ended."""
+"""Choices of a non-streamed response, built from events. A call is added when it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat shapes as clients send them. Unknown fields are ignored; wrong types are told by name."""
+"""Request shapes of the OpenAI API. Unknown fields are ignored; a wrong type is an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-# A client's own name for something.
+# An identifier that the client chooses.
 Key = Annotated[str, Meta(max_length=256)]
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
@@ -122,7 +122,7 @@ class ChatRequest(Struct, kw_only=True):
     stop: str | list[str] | None = None
     seed: int | None = None
     n: Annotated[int, Meta(ge=1, le=8)] | None = None
-    # Passed on as they came; only a field that was given travels.
+    # Forwarded to the upstream unchanged, where they are set.
     logprobs: bool | UnsetType | None = UNSET
     top_logprobs: int | UnsetType | None = UNSET
     frequency_penalty: float | UnsetType | None = UNSET
@@ -133,10 +133,10 @@ class ChatRequest(Struct, kw_only=True):
     functions: list[Any] | None = None
     user: str | UnsetType | None = UNSET
     prompt_cache_key: Key | UnsetType | None = UNSET
-    # Of ours: whose conversation it is, and which one it was forked from.
+    # Extensions of ours: the conversation's id, and the conversation it was forked from.
     session_id: Key | None = None
     parent_session_id: Key | None = None
-    # Only the tools of these plugins, besides those of the request.
+    # Limits server tools to these plugins; the request's own tools stay.
     plugins: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] | None = None
 
 
@@ -174,7 +174,7 @@ class CompletionRequest(Struct, kw_only=True):
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
     logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None
-    """Ours: what may be written, as GBNF."""
+    """Extension of ours: a GBNF grammar for the output."""
 
 
 class EmbeddingRequest(Struct, kw_only=True):

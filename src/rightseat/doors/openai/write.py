@@ -1,7 +1,7 @@
-"""Events as OpenAI's completions, streamed or whole; one run for each choice.
+"""Encode events as OpenAI completions, streamed or as one object; one run for each choice.
 
-A failure before the first byte is an HTTP status; after it, a final `data:` error and no [DONE]. What the
-rules of a vendor or of this server refuse is `content_filter`: an error, or the end of a text that has begun.
+A failure before the first byte is an HTTP error; after it, a final `data:` error without [DONE]. A refusal by
+the vendor or by a guardrail is `content_filter`: an error, or the finish reason of a text that has begun.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def error_body(error: RunFailed | RightseatError) -> bytes:
 
 
 def refuse(error: RunFailed | RightseatError) -> Reply:
-    # Not a 5xx: clients would send again what stays refused.
+    # Not a 5xx: clients would retry a request that stays refused.
     status = 400 if error.code in FILTERED else error.status
     return in_one_piece(status, error_body(error), *retry_header(error))
 
@@ -70,7 +70,7 @@ async def stream(events: Numbered, asked: Asked) -> Reply:
     only = choices[0]
     async with closing(events):
         async for item in events:
-            # The hot path: what comes without a number is of an only choice.
+            # Hot path: an event without an index belongs to the only choice.
             if type(item) is TextDelta and started and item.logprobs is None:
                 yield only.text(item.text)
                 continue
@@ -106,7 +106,7 @@ async def failed(event: RunFailed, started: bool) -> Reply:
 
 
 async def complete(events: Numbered, asked: Asked) -> Reply:
-    """The whole answer as one JSON."""
+    """Collect all runs and send one completion object."""
     kind = whole.TextChoice if asked.legacy else whole.ChatChoice
     choices: list[whole.Choice] = [kind(index) for index in range(len(asked.turns))]
     bodies: dict[int, object] = {}
@@ -126,5 +126,5 @@ async def complete(events: Numbered, asked: Asked) -> Reply:
             else:
                 choices[index].see(event)
     body = heading(asked, streamed=False) | {"choices": [bodies[index] for index in sorted(bodies)]}
-    # Also where nobody counted: clients (the `llm` command, for one) break on an answer without it.
+    # Always present: some clients (such as the `llm` command) fail without `usage`.
     yield piece(200, encode(body | {"usage": usage_body(usage)}))

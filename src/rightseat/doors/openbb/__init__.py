@@ -1,4 +1,11 @@
-"""The OpenBB door: Terminal Pro as it was in 2024 and Workspace as it is today, on one URL."""
+"""The OpenBB door: Terminal Pro of 2024 (legacy) and Workspace of today, on one URL.
+
+`wire` has the request shapes and the state that the client echoes; `workspace_tools` makes client tools of
+widgets, MCP tools and skills; `messages` parses the posted history and its function calls; `read` makes an
+OpenBBRequest; `results` renders data as text; `gather` reads all data and completes the Turn; `artifacts`
+formats artifacts and citations; `write` encodes events; `routes` has the HTTP routes, agents.json and
+copilots.json.
+"""
 
 from rightseat.doors.openbb.routes import door
 

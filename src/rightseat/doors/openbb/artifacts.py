@@ -1,4 +1,4 @@
-"""Tables, charts and texts that an answer brings, as the client draws them."""
+"""Convert artifact events (tables, charts, files, texts) to OpenBB artifacts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Drawn = tuple[Rows, dict[str, Any]]
 
 
 def artifact(event: Artifact, taken: set[str]) -> dict[str, Any]:
-    """The client puts the name into its page unescaped and tells artifacts apart by it alone."""
+    """Format an artifact. Its name is sanitized, for the client does not escape it, and unique, for it is the
+    key."""
     name = re.sub(r"[^\w .,:%()+-]+", " ", event.name).strip()[:100] or event.kind
     made, number = name, 1
     while made in taken:
@@ -39,7 +40,7 @@ def artifact(event: Artifact, taken: set[str]) -> dict[str, Any]:
 
 
 def rows(content: Any) -> Rows:
-    """A table as a list of objects, from the shapes that tables have."""
+    """Convert the known shapes of tables to a list of objects; [] for anything else."""
     match content:
         case list() if content and all(isinstance(row, dict) for row in content):
             return content
@@ -60,7 +61,7 @@ def rows(content: Any) -> Rows:
 
 
 def chart(content: Any) -> Drawn | None:
-    """A chart as rows and which of their fields to draw: given so, or as an ECharts option."""
+    """Convert a chart, given with `chart_params` or as an ECharts option, to rows and chart parameters."""
     given = table(content)
     params = table(given.get("chart_params")) or table(given.get("chart"))
     if params and (found := rows(given)):
@@ -101,7 +102,7 @@ def pie(series: dict[str, Any]) -> Drawn | None:
 
 
 def axes(option: dict[str, Any], several: list[dict[str, Any]]) -> Drawn | None:
-    """Series over an axis of categories, or of points that bring their own x."""
+    """Convert series over a category axis, or series of [x, y] points, to rows."""
     kind = several[0].get("type")
     if kind not in CHARTS:
         return None

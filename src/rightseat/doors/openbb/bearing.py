@@ -1,7 +1,7 @@
-"""Which of the added data a question is about, told by its words.
+"""Decide by shared words whether a question is about added data.
 
-A small model that is handed data answers from it, be it about something else entirely. So it is handed only
-what shares more words with the question than any widget does; the rest is told among the instructions.
+A small model answers from any data that it gets as a tool result, even if the data is unrelated. So it gets
+only data that shares more words with the question than any widget does; the rest goes into the instructions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
 WIDE = re.compile(r"[\u2e80-\uffef]")
 LOOKED_AT = 20_000
 STEM = 4
-# Words of questions, not of what they are about.
+# Function words of questions.
 EMPTY = frozenset(
     WORD.findall(
         "what which when where who whose how many much does did are was were will would can could has have "
@@ -24,7 +24,7 @@ EMPTY = frozenset(
 
 
 def bears(question: str, added: str, widgets: Iterable[str]) -> bool:
-    """Whether the question seems to be about what was added rather than about a widget."""
+    """Whether the question shares more words with the added data than with any widget."""
     asked = words(question)
     return shared(asked, added) > max((shared(asked, text) for text in widgets), default=0)
 
@@ -33,7 +33,7 @@ def words(text: str) -> set[str]:
     found: set[str] = set()
     for word in WORD.findall(text.lower()):
         if WIDE.search(word):
-            # No spaces there: two signs that stand together are as good as a word.
+            # CJK text has no spaces: each pair of adjacent characters is a word.
             found |= {word[place : place + 2] for place in range(max(len(word) - 1, 1))}
         elif len(word) > 2 or any(sign.isdigit() for sign in word):
             found.add(word)
@@ -41,7 +41,7 @@ def words(text: str) -> set[str]:
 
 
 def shared(asked: set[str], text: str) -> int:
-    """How many of the asked words are in a text, an ending more or less."""
+    """Count the question's words that occur in a text, compared by stem."""
     given = words(text[:LOOKED_AT])
     stems = {word[:STEM] for word in given if len(word) >= STEM and word.isalpha()}
     return sum(word in given or (word.isalpha() and word[:STEM] in stems) for word in asked)

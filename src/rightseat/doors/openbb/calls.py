@@ -1,7 +1,7 @@
-"""The model's calls as the client's function calls, and such a call when it comes back.
+"""Convert the model's calls to the client's function calls, and posted function calls back.
 
-The client takes one function call per stream. Several widgets go into one where the form allows it; what is
-left waits in the state that the client carries, and is called for when this one's result is there.
+The client takes one function call per stream. Calls of several widgets share one; other calls wait in the
+state that the client echoes, and are sent when the first result has arrived.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from rightseat.doors.openbb.wire import OURS, SMUGGLED, Due, State, listed, tabl
 
 
 class Made(Struct, frozen=True):
-    """One thing that the client was asked for, as the client was told and as the model said it."""
+    """One requested item: the function and source as the client sees them, name and arguments as the model
+    does."""
 
     function: str
     source: dict[str, Any]
@@ -40,7 +41,7 @@ def digest(function: str, source: dict[str, Any]) -> str:
     return hashlib.sha256(told).hexdigest()[:16]
 
 
-# Out: what to ask the client for.
+# Outgoing calls.
 
 
 def made(due: Due, offer: Offer, *, old: bool) -> Made:
@@ -49,8 +50,8 @@ def made(due: Due, offer: Offer, *, old: bool) -> Made:
 
 
 def taken(due: Iterable[Due], offers: Mapping[str, Offer], *, old: bool) -> tuple[list[Due], list[Due]]:
-    """The calls that go out next, and those that wait. What nobody offers any more is left out: the engine
-    then says that there is no result."""
+    """Split calls into those to send now and those that wait. Calls of tools that no longer exist are
+    dropped: the engine reports a missing result for them."""
     known = [one for one in due if one.name in offers]
     if not known:
         return [], []
@@ -62,7 +63,7 @@ def taken(due: Iterable[Due], offers: Mapping[str, Offer], *, old: bool) -> tupl
 
 
 def function_call(state: State, offers: Mapping[str, Offer], *, old: bool) -> dict[str, Any]:
-    """The data of a copilotFunctionCall for the calls of a state."""
+    """Make the data of a copilotFunctionCall event for the calls of a state."""
     asked = [made(one, offers[one.name], old=old) for one in state.calls]
     ours = msgspec.to_builtins(state)
     function, source = asked[0].function, asked[0].source
@@ -79,16 +80,16 @@ def function_call(state: State, offers: Mapping[str, Offer], *, old: bool) -> di
 
 
 def repeated(due: Iterable[Due], offers: Mapping[str, Offer], seen: set[str], *, old: bool) -> bool:
-    """Whether every one of the calls was made before in this turn: the answer would be the same."""
+    """Whether all of the calls were already made in this turn, so that the results would be the same."""
     digests = [made(one, offers[one.name], old=old).digest for one in due if one.name in offers]
     return bool(digests) and seen.issuperset(digests)
 
 
-# Back: what a call in the history asked for.
+# Posted calls.
 
 
 def recalled(function: str, arguments: dict[str, Any], offers: Mapping[str, Offer]) -> list[Made]:
-    """Every era's form of a call, one for each thing that it asks for."""
+    """Parse a legacy or current function call into one ClientCall for each requested item."""
     by_key: dict[tuple[bool, Key], Offer] = {}
     for offer in offers.values():
         for key in offer.keys:
@@ -124,6 +125,6 @@ def _keys(source: dict[str, Any]) -> list[Key]:
 
 
 def next_state(state: State, now: list[Due], later: list[Due], digests: Iterable[str]) -> State:
-    """The state that goes with the next call: what the client forgets is carried on."""
+    """Make the state of the next function call, with the call digests so far."""
     seen = tuple(dict.fromkeys((*state.seen, *digests)))[-256:]
     return replace(state, calls=tuple(now), later=tuple(later), seen=seen)

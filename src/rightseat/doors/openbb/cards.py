@@ -1,6 +1,6 @@
-"""Who can be asked here, as each era's file of agents tells it.
+"""Build agents.json (Workspace) and copilots.json (Terminal Pro 2024).
 
-The client refuses a whole file for one empty image, and takes 2024's flags in today's file for a mistake.
+The client rejects a whole file for one empty image, and takes flags of 2024 in agents.json as a mistake.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FEATURES = {
 
 
 def agents(host: Host, base: str) -> dict[str, Any]:
-    """agents.json, as Workspace reads it today."""
+    """Build agents.json for Workspace."""
     found: dict[str, Any] = {}
     for id, name, about in described(host, base):
         endpoints = {"query": base + query_path(name), "feedback": f"{base}/v1/feedback"}
@@ -35,7 +35,7 @@ def agents(host: Host, base: str) -> dict[str, Any]:
 
 
 def choice(name: str, host: Host) -> dict[str, Any]:
-    """The plugins to choose from: what is chosen comes back in `workspace_options`."""
+    """Build the plugin select option; the chosen value comes back in `workspace_options`."""
     about = host.described(name)
     groups = about.groups if about else {}
     if len(groups) < 2:
@@ -53,7 +53,7 @@ def choice(name: str, host: Host) -> dict[str, Any]:
 
 
 def copilots(host: Host, base: str) -> dict[str, Any]:
-    """copilots.json, as Terminal Pro read it in 2024."""
+    """Build copilots.json for Terminal Pro of 2024."""
     flags = {"hasStreaming": True, "hasDocuments": False, "hasFunctionCalling": True}
     return {
         id.replace("-", "_"): {**about, **flags, "endpoints": {"query": base + query_path(name)}}
@@ -62,7 +62,7 @@ def copilots(host: Host, base: str) -> dict[str, Any]:
 
 
 def described(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Id, name and what people see of each. Workspace wants ids and names of its own for every agent."""
+    """Yield id, responder name and display fields of each agent. Workspace needs unique ids and names."""
     ids: set[str] = set()
     titles: set[str] = set()
     for name in host.responders:

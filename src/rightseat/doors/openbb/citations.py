@@ -1,4 +1,4 @@
-"""On which data an answer rests, as the client lists it."""
+"""Build the citations of an answer in OpenBB's form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INFO = ("origin", "widget_id", "name", "description")
 
 
 def citations(sources: Iterable[Source]) -> list[dict[str, Any]]:
-    """One for each source, however often it was asked for the same."""
+    """Make one citation for each distinct source."""
     found = map(citation, sources)
     return list({one["id"]: one for one in found}.values())
 
@@ -51,7 +51,7 @@ def widget(source: Source) -> dict[str, Any]:
 
 
 def foreign(item: dict[str, Any]) -> dict[str, Any]:
-    """A citation that a tool or an agent gave, in OpenBB's own form or in a looser one."""
+    """Normalize a citation from a tool or an agent, in OpenBB's form or a similar one."""
     given = table(item.get("source_info")) or item
     url = text(given.get("url"))
     kind = given.get("type") if given.get("type") in KINDS else ("web" if url else "direct retrieval")

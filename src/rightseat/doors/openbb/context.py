@@ -1,4 +1,4 @@
-"""What the person has added to the question: widgets' data, a page, a dashboard, skills, a time zone."""
+"""Parse a query's context: added widget data, URLs, the dashboard, skills and the time zone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_LABEL = 600
 
 
 class Added(Struct, frozen=True):
-    """Something to read before the model is asked."""
+    """One context item, to be rendered before the model is called."""
 
     label: str
     raw: Any
     facts: dict[str, str]
-    """Its name, and what else is said of it."""
+    """Name, description and metadata."""
 
 
 def added(query: Query) -> list[Added]:
@@ -34,7 +34,7 @@ def added(query: Query) -> list[Added]:
 
 
 def one(item: dict[str, Any]) -> Added:
-    """An artifact of ours comes back in the same shape as a widget."""
+    """Parse a widget's data or one of our own artifacts, which have the same shape."""
     name = text(item.get("name")) or "Added by the user"
     about = text(item.get("description"))
     metadata = table(item.get("metadata"))
@@ -48,14 +48,14 @@ def one(item: dict[str, Any]) -> Added:
 
 
 def moment(key: str, value: Any) -> str:
-    """Milliseconds as a time that a model can read."""
+    """Format a metadata value; `lastUpdated` milliseconds become an ISO time."""
     if key == "lastUpdated" and isinstance(value, int | float) and 1e11 < value < 1e13:
         return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
     return value if isinstance(value, str) else written(value)
 
 
 def carried(query: Query, before: State | None) -> State:
-    """What the client sends only once, from this request or from the one that the turn began with."""
+    """Build the state from this request, or for fields that are sent once from the previous state."""
     urls = tuple(url for url in listed(query.urls) if isinstance(url, str) and 0 < len(url) <= 2000)[
         :MAX_URLS
     ]
@@ -80,7 +80,7 @@ def chosen_skills(given: Any) -> tuple[Skill, ...]:
 
 
 def surroundings(query: Query, state: State) -> Iterator[tuple[str, str]]:
-    """What is said in a few words: where the person is, and by which instructions to go."""
+    """Yield short instructions as (label, value): time zone, current dashboard, selected skills."""
     if state.timezone:
         yield "The user's time zone", state.timezone
     dashboard = table(table(query.workspace_state).get("current_dashboard_info"))

@@ -1,4 +1,4 @@
-"""All that must be read before the model is asked: context, pages, and what the client has brought."""
+"""Read all data before the model is called: added context, pages and function call results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rightseat.types.messages import Call, File, Image, Message, Text, said
 from rightseat.types.tokens import estimate
 from rightseat.types.turn import Context, Turn
 
-# How a question of ours may end: with a mark, a list to choose from, a word on how to answer.
+# Endings of our own questions: a question mark, a list of options, a hint on how to answer.
 ASKING = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)
 
 
 class Budget:
-    """What is left for the data that is still to be read, shared out fairly."""
+    """Tokens left for the data still to be read, shared equally among its parts."""
 
     def __init__(self, tokens: int, parts: int, *, dense: bool) -> None:
         self.tokens = tokens
@@ -45,13 +45,13 @@ class Budget:
 
 
 async def finished(asked: Asked, outbound: Outbound) -> Turn:
-    """The turn with all data read: context, pages, and every result in the history."""
-    # Half of it at most for instructions that came along, four letters a token.
+    """Return the turn with messages and context from all rendered data."""
+    # Each instruction gets at most half of the budget, at four characters per token.
     context = [Context(label, value[: asked.budget * 2]) for label, value in asked.around]
     left = asked.budget - sum(estimate(one.value) for one in context)
     current = count(asked.current)
     budget = Budget(left, current + len(asked.added) + len(asked.state.urls), dense=asked.small)
-    # Newer words matter more.
+    # Results of earlier turns share half of the budget.
     earlier = Budget(asked.budget // 2, count(asked.items) - current, dense=asked.small)
     given = [(one, await taken(one.raw, one.facts["name"], budget, asked, outbound)) for one in asked.added]
     opened = [await opened_page(url, budget, asked, outbound) for url in asked.state.urls]
@@ -61,7 +61,7 @@ async def finished(asked: Asked, outbound: Outbound) -> Turn:
     messages: list[Message] = []
     for place, item in enumerate(asked.items):
         if place == edge:
-            # Before the question, and not among the instructions: a stranger wrote it.
+            # Page text is untrusted: it goes before the question, not into the instructions.
             messages += [said("user", f"The page {url} says:\n{told.text}") for url, told in opened]
         if isinstance(item, Said):
             messages.append(said(item.role, item.text))
@@ -77,7 +77,7 @@ async def finished(asked: Asked, outbound: Outbound) -> Turn:
 
 
 def recent(messages: list[Message], context: Sequence[Context], asked: Asked) -> list[Message]:
-    """Without the oldest turns, as far as they do not fit: nobody can shorten a chat in the workspace."""
+    """Drop the oldest turns that do not fit the context window: users cannot shorten a chat in Workspace."""
     if asked.room is None:
         return messages
     texts = [one.value for one in context] + [message.text for message in messages if message.role == "tool"]
@@ -88,7 +88,7 @@ def recent(messages: list[Message], context: Sequence[Context], asked: Asked) ->
 
 
 async def taken(raw: Any, name: str, budget: Budget, asked: Asked, outbound: Outbound) -> Told:
-    """Something that was added, read within its share. What cannot be is said to the person too."""
+    """Render an added item within its share; record a notice for the user if it cannot be read."""
     told = await budget.read(raw, outbound, images=asked.sees)
     asked.files += told.files
     if told.failed and (asked.unread or asked.slow):
@@ -104,7 +104,7 @@ async def opened_page(url: str, budget: Budget, asked: Asked, outbound: Outbound
 
 
 def meant(asked: Asked, one: Added, told: Told) -> bool:
-    """Whether something that was added is to be handed to the model instead of told."""
+    """Whether an added item becomes a tool result instead of an instruction."""
     place = last_said(asked.items)
     question = asked.items[place] if place >= 0 else None
     if not asked.handed or not isinstance(question, Said) or asks(asked.items[:place]):
@@ -116,13 +116,13 @@ def meant(asked: Asked, one: Added, told: Told) -> bool:
 
 
 def asks(before: Sequence[Item]) -> bool:
-    """Whether a question stands there: what follows is its answer, and nothing may come after that."""
+    """Whether the last item is an assistant's question. Its answer must stay the last message."""
     last = before[-1] if before else None
     return isinstance(last, Said) and last.role == "assistant" and bool(ASKING.search(last.text[-400:]))
 
 
 def as_results(name: str, handed: Sequence[tuple[Added, Told]]) -> list[Message]:
-    """What was added as if the model had asked for it: one call for each, and its result."""
+    """Make messages in which the model has called for each added item, with its result."""
     calls = [Call(f"added_{place}", name, written(one.facts)) for place, (one, _) in enumerate(handed)]
     results = [
         said("tool", told.text, call_id=call.id) for call, (_, told) in zip(calls, handed, strict=True)
@@ -131,18 +131,18 @@ def as_results(name: str, handed: Sequence[tuple[Added, Told]]) -> list[Message]
 
 
 def count(items: Iterable[Item]) -> int:
-    """How many results there are."""
+    """Count the results in all round trips."""
     return sum(len(trip.results) for item in items if isinstance(item, Batch) for trip in item.trips)
 
 
 async def answered(batch: Batch, budget: Budget, asked: Asked | None, outbound: Outbound) -> list[Message]:
-    """The model's calls and their results; what this turn rests on is noted in `asked`."""
+    """Make messages of a batch's calls and results; record sources and files in `request`."""
     calls: list[Call] = []
     answers: list[Message] = []
     pictures: list[Image] = []
     for trip in batch.trips:
         for due, made, raw in zip(trip.calls, trip.made, trip.results, strict=True):
-            # Pictures of the present turn only: each costs as much as a page of text.
+            # Images of the current turn only: each costs as much as a page of text.
             images = asked is not None and asked.sees
             told = await budget.read(raw, outbound, images=images)
             if asked is not None:
@@ -165,12 +165,12 @@ def note(asked: Asked, offer: Offer | None, source: dict[str, Any], told: Told) 
 
 
 def with_pictures(messages: list[Message], pictures: list[Image]) -> list[Message]:
-    """A tool's message holds text only, so pictures follow as if the person showed them."""
+    """Append images as a user message: tool messages hold text only."""
     return [*messages, Message("user", tuple(pictures))] if pictures else messages
 
 
 def shown(messages: list[Message], attached: Sequence[Image | File]) -> list[Message]:
-    """Pictures and files from the context belong to what the person said last."""
+    """Attach images and files to the last user message."""
     places = [place for place, message in enumerate(messages) if message.role == "user"]
     if not attached or not places:
         return messages

@@ -1,7 +1,6 @@
-"""The id of a widget that came without one.
+"""Derive the UUID of a widget without one, as OpenBB's own library does: xxHash64 of origin and widget id.
 
-OpenBB's own library makes one of where the widget comes from, by xxHash64, and its shape of a call wants it.
-Ours is the same, so that a client which holds calls against that library finds the widget that is meant.
+Clients that use that library match calls to widgets by this UUID.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def derived(origin: str, widget: str) -> str:
 
 
 def xxh64(data: bytes) -> int:
-    """xxHash64 with the seed 0."""
+    """Compute xxHash64 with seed 0."""
     place = len(data) // 32 * 32
     total = (whole_stripes(data, place) if place else P5) + len(data)
     while place + 8 <= len(data):

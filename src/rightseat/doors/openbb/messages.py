@@ -1,7 +1,7 @@
-"""The posted messages of every era, as what was said and which trips to the client there were.
+"""Parse posted messages, legacy and current, into texts and function call round trips.
 
-What cannot be used is left out, not refused: old chats hold what newer servers no longer know. Only what the
-assistant wrote may be a call, or anybody could type one.
+Unusable messages are dropped, not refused: old chats hold shapes that newer servers do not know. Only
+assistant messages may be calls, or users could type one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Said(Struct, frozen=True):
 
 
 class Trip(Struct, frozen=True):
-    """A function call and its result: `calls` and `results` belong together one by one."""
+    """A function call and its result: `calls`, `client_calls` and `results` correspond by index."""
 
     calls: tuple[Due, ...]
     made: tuple[Made, ...]
@@ -46,7 +46,7 @@ class Trip(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """The trips that one answer of the model caused, with what it said before."""
+    """The round trips that one model answer caused, with the text before its calls."""
 
     trips: tuple[Trip, ...]
     text: str = ""
@@ -80,14 +80,15 @@ def conversation(messages: list[Any], offers: Mapping[str, Offer]) -> list[Item]
                     items.append(Said("user", said))
             case _:
                 pass
-    # A task that another agent hands over comes as its words, not as a person's.
+    # A task handed over by another agent is posted as an assistant message: treat it as the user's.
     if items and isinstance(last := items[-1], Said) and last.role == "assistant":
         items[-1] = replace(last, role="user")
     return items
 
 
 def join(items: list[Item], found: Trip) -> None:
-    """Adds a trip: to the batch whose next one it is, else as a batch with the words said just before."""
+    """Append a round trip to the batch that waits for it, else as a new batch with the preceding assistant
+    text."""
     before = items[-1] if items else None
     if isinstance(before, Batch):
         waiting = {due.id for due in before.later}
@@ -101,7 +102,7 @@ def join(items: list[Item], found: Trip) -> None:
 
 
 def trip(message: dict[str, Any], call: Call | None, number: int, offers: Mapping[str, Offer]) -> Trip | None:
-    """A tool's message with its call; today's repeats the call, so that it can stand alone."""
+    """Parse a tool message and its call. A Workspace message repeats the call; a legacy one does not."""
     function = text(message.get("function"))
     if call is not None and function in ("", call[0]):
         name, arguments, state = call
@@ -121,7 +122,7 @@ def trip(message: dict[str, Any], call: Call | None, number: int, offers: Mappin
 
 
 def split(message: dict[str, Any], count: int) -> tuple[Any, ...]:
-    """The result for each thing that was asked for, wherever an era puts it."""
+    """Split a tool message into one result per requested item."""
     data = message.get("data")
     if data is None or data == []:
         data = message.get("content")
@@ -132,7 +133,7 @@ def split(message: dict[str, Any], count: int) -> tuple[Any, ...]:
 
 
 def call_of(content: Any) -> Call | None:
-    """The call that an assistant's content is, whether object, JSON or JSON in a string."""
+    """Parse an assistant's content as a function call: an object, JSON, or JSON in a JSON string."""
     for _ in range(2):
         if not isinstance(content, str):
             break
@@ -156,11 +157,11 @@ def spoken(content: Any) -> str:
 
 
 def clean(said: str) -> str:
-    """Without the marks by which the client remembers where an artifact or a citation stood."""
+    """Remove the markers that the client leaves for artifacts and citations."""
     return MARKS.sub("", said).strip() if "<|start_" in said else said
 
 
 def artifact_names(messages: list[Any]) -> set[str]:
-    """Of the artifacts that are in the chat: the client tells them apart by name alone."""
+    """Find the names of the chat's artifacts, which the client uses as keys."""
     texts = (text(table(message).get("content")) for message in messages)
     return {name for said in texts if "<|start_artifact" in said for name in ARTIFACTS.findall(said)}

@@ -1,4 +1,4 @@
-"""How `rightseat doctor` sees that OpenBB's clients would be served."""
+"""Probes by which `rightseat doctor` checks the OpenBB door."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def answered(status: int, headers: Mapping[str, str], body: bytes) -> str | None
 
 
 def codes(kind: type[RightseatError]) -> set[str]:
-    """Of the errors that a sentence may end with: the client of 2024 is told of a failure by nothing else."""
+    """List error codes, by which a failed answer's text ends: legacy clients get no other sign of failure."""
     return {kind.code}.union(*(codes(child) for child in kind.__subclasses__()))
 
 

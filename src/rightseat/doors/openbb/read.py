@@ -1,4 +1,4 @@
-"""A query of either era as a Turn. What can be judged at once is; files and pages are read in the stream."""
+"""Decode a query, legacy or current, without I/O; `gather` reads files and pages while streaming."""
 
 from __future__ import annotations
 
@@ -23,63 +23,63 @@ DATA_TOKENS = 20_000
 LEAST_TOKENS = 200
 MAX_TRIPS = 16
 SMALL = 8192
-"""Tokens of context. A model with as few is a small one."""
+"""Context window in tokens up to which a model counts as small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Data that the answer rests on, for the citation."""
+    """Data that the answer uses, for its citation."""
 
     offer: Offer | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
     url: str = ""
     given: dict[str, Any] | None = None
-    """A citation that came with the data."""
+    """The citation that came with the data."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Asked:
-    """A query, read as far as it can be without waiting."""
+    """A decoded query before its data is read; `gather` adds sources, files and notices."""
 
     turn: Turn
     offers: dict[str, Offer]
     items: list[Item]
     added: list[Added]
     around: list[tuple[str, str]]
-    """Where the person is, in a few words each."""
+    """Short instructions as (label, value)."""
     state: State
     seen: set[str]
     due: tuple[Due, ...]
-    """Calls of an earlier answer whose turn it is now: the model is not asked before they are made."""
+    """Waiting calls of an earlier answer: they are sent before the model is called again."""
     budget: int
     old: bool
-    """Calls go by a widget's uuid alone."""
+    """The client is of 2024: calls name only a widget's UUID."""
     today: bool
-    """The client shows more than text and calls."""
+    """The client shows status, artifacts and citations, not only text and calls."""
     trace: str
     names: set[str]
-    """Of artifacts that the chat has already."""
+    """Names of the chat's artifacts."""
     room: int | None = None
-    """Tokens that the model takes, where that is known."""
+    """The model's context window in tokens, if known."""
     handed: str = ""
-    """The call as whose results a small model is handed what was added; elsewhere it is an instruction."""
+    """Tool name under which a small model gets added data as results; empty: added data is an instruction."""
     sees: bool = False
-    """The model takes images: they are shown to it, not described."""
+    """The model takes images as such."""
     equipped: bool = False
-    """Files go to tools too."""
+    """Files are attached for tools."""
     sources: list[Source] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    """What could not be read, each in a sentence for the person."""
+    """Sentences for the user about data that could not be read."""
 
     @property
     def small(self) -> bool:
-        """The model is one that has little room."""
+        """Whether the model's context window is small."""
         return small(self.room)
 
     @property
     def slow(self) -> int:
-        """How many files and pages must be read first."""
+        """Number of files and pages to read before the model is called."""
         raws = [one.raw for one in self.added]
         raws += [raw for batch in self.current for trip in batch.trips for raw in trip.results]
         found = [made for raw in raws if isinstance(made := pieces(raw), list)]
@@ -87,7 +87,7 @@ class Asked:
 
     @property
     def current(self) -> list[Batch]:
-        """The trips since a person last spoke."""
+        """The batches since the last user message."""
         return [item for item in self.items[last_said(self.items) + 1 :] if isinstance(item, Batch)]
 
 
@@ -157,14 +157,14 @@ def named(request: Request, host: Host) -> str | None:
 
 
 def described(host: Host, name: str | None) -> Described | None:
-    """The assistant that answers, unless it is an agent of another kind."""
+    """Return the description of the answering assistant; None for an agent of another kind."""
     if name is None and "default" not in host.responders:
         name = next(iter(host.responders), None)
     return host.described(name or "default")
 
 
 def silence(messages: list[Any], about: Described | None) -> list[Said]:
-    """An empty message at the end, where it may mean a plugin's own question; elsewhere it says nothing."""
+    """Return an empty last user message if it may stand for a plugin's suggested question, else nothing."""
     last = table(messages[-1])
     spoke = text(last.get("role")) not in ("human", "user") or bool(text(last.get("content")).strip())
     return [] if spoke or about is None or not about.suggestions else [Said("user", "")]
@@ -186,21 +186,23 @@ def small(context: int | None) -> bool:
 
 
 def handed(found: dict[str, Offer], server: Container[str]) -> str:
-    """A small model that is offered widgets calls for one, whatever the instructions hold already: of our
-    embedded one's ten answers ten were calls. What it seems to have called for, it reads. Larger ones know
-    better, and some vendors refuse calls that their model did not make. See bearing.py."""
+    """Name the tool under which a small model gets added data.
+
+    A small model that has widgets calls one, even if the instructions hold the data (ten of ten answers of
+    our embedded model), but it reads the result of a call. Larger models need no such call, and some vendors
+    refuse calls that their model did not make. See `matches_added_data`."""
     return unique("get_added_data", found, server)
 
 
 def last_said(items: list[Item]) -> int:
-    """Where a person spoke last; -1 where nobody did."""
+    """Return the index of the last user message, or -1."""
     places = (n for n, item in enumerate(items) if isinstance(item, Said) and item.role == "user")
     return max(places, default=-1)
 
 
 def room(context: int | None, found: dict[str, Offer], items: list[Item], *, most: int | None) -> int:
-    """Tokens for data: what the model's context has left beside the answer, the tools and the question; not
-    more than `most`, for somebody pays for it."""
+    """Compute the tokens for data: what the context window has left beside answer, tools and question, at
+    most `limit`."""
     if context is None:
         return DATA_TOKENS
     tools = sum(size(offer.spec) for offer in found.values())

@@ -1,7 +1,7 @@
-"""What the client brings, in every shape that an era has for it, as text for a model.
+"""Render the client's results, legacy and current, as text for a model.
 
-A result is a list of pieces: JSON, text or a file, given as it is, in base64 or as an address. What goes
-wrong with one is said in its place; it is never the end of the turn.
+A result is a list of parts: JSON, text or a file, inline, in base64 or as a URL. A part that fails is
+replaced by an error text; the turn continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN = (None, "json", "txt", "md")
 FILES = ("pdf", "jpg", "jpeg", "png", "xlsx", "xls", "docx")
 WRAPPED = {"items", "content", "url", "file_reference"}
 MARKS = re.compile(r"[!-@\[-`{-~]")
-"""Digits and punctuation. Four letters are a token to any model; four of these are four to a small one."""
+"""Digits and punctuation: one token each for a small model, where four letters are one token."""
 MAX_PIECES = 32
 MAX_BYTES = 10 << 20
 SECONDS = 15.0
@@ -35,7 +35,7 @@ LEAST = 50
 
 
 class Piece(Struct, frozen=True):
-    """`data` is text, JSON text or base64; instead of it there may be a `url` to fetch."""
+    """One part of a result. `data` is text, JSON text or base64; or `url` is to be fetched."""
 
     data: str = ""
     url: str = ""
@@ -54,13 +54,13 @@ class Told(Struct, frozen=True):
     citable: bool = True
     images: tuple[Image, ...] = ()
     files: tuple[File, ...] = ()
-    """As they came, for tools."""
+    """The files themselves, for tools."""
     sources: tuple[dict[str, Any], ...] = ()
-    """Citations that came along with the data."""
+    """Citations that came with the data."""
 
 
 def pieces(raw: Any) -> list[Piece] | Told:
-    """The pieces of a result, or all that there is to say where it is none."""
+    """Split a result into parts, or return the rendered result of an error or a command."""
     if raw is None or raw in ("", [], {}):
         return failed("no_data", "The workspace sent no data.")
     match raw:
@@ -77,7 +77,7 @@ def failed(code: str, message: str) -> Told:
 
 
 def command(status: str, more: Mapping[Any, Any]) -> Told:
-    """What came of something that the client did."""
+    """Render the status of a command that the client carried out."""
     if status == "error":
         return failed("client_error", text(more.get("message")) or "The workspace could not do it.")
     skill = table(table(more.get("data")).get("skill"))
@@ -95,7 +95,7 @@ def _pieces(raw: Any) -> Iterator[Piece]:
             for item in items:
                 yield from _pieces(item)
         case {"url": str(url), **more} | {"file_reference": str(url), **more} if "content" not in more:
-            # A reference that is no address is the id of a file that only the client has.
+            # A reference that is not a URL is the id of a file that only the client has.
             found = piece("", more, url=url if "://" in url else "")
             yield found if found.url or found.name else msgspec.structs.replace(found, name="The file")
         case {"content": content, **more}:
@@ -119,7 +119,7 @@ def piece(data: str, more: Mapping[Any, Any], url: str = "") -> Piece:
 async def told(
     raw: Any, budget: int, outbound: Outbound, *, images: bool = False, dense: bool = False
 ) -> Told:
-    """`dense`: for a model that takes a token for each digit and mark."""
+    """Render a result within the budget. `dense`: each digit and punctuation mark counts as a token."""
     found = pieces(raw)
     if isinstance(found, Told):
         return found
@@ -151,7 +151,7 @@ def weight(text: str, *, dense: bool) -> int:
 
 
 async def read(one: Piece, budget: int, outbound: Outbound, *, images: bool, dense: bool) -> Told:
-    """A piece as text within the budget."""
+    """Render one part as text within the budget, fetching its URL first."""
     data: bytes | str = one.data
     kind, name = one.kind, one.name
     if one.url:
@@ -183,23 +183,23 @@ def attachment(data: bytes | str, kind: str, name: str) -> File:
 async def document(
     data: bytes | str, kind: str | None, name: str, budget: int, *, citable: bool, images: bool
 ) -> Told:
-    """What fits stays as it came; the rest is read as the kind of file that it is, and cut."""
+    """Return text that fits unchanged; parse and truncate anything else by its file type."""
     if isinstance(data, str) and kind in PLAIN:
         if estimate(data) <= budget and not packed(data):
             return Told(data, citable=citable)
-        # Text that is said to be an object: it need not be one.
+        # Declared as JSON, but not necessarily JSON.
         kind = kind if data.lstrip()[:1] in ("{", "[") else None
     found = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
     return Told(found.shown, found.failed, citable and not found.failed, found.images)
 
 
 def packed(data: str) -> bool:
-    """Whether it may be a file in base64 that nobody declared as one."""
+    """Whether the text may be an undeclared base64 file."""
     return len(data) >= 24 and not any(char in data[:200] for char in " {[<")
 
 
 def refused(said: str) -> bool:
-    """An MCP server's error comes as an ordinary text."""
+    """Whether the text is an MCP server's error, which arrives as ordinary text."""
     if not said.startswith("{") or len(said) > 10_000:
         return False
     try:
@@ -210,5 +210,5 @@ def refused(said: str) -> bool:
 
 
 def web() -> Outbound:
-    """What fetches for one request; to be closed with it."""
+    """Make the HTTP fetcher of one request; the caller closes it."""
     return Outbound(max_bytes=MAX_BYTES, seconds=SECONDS)

@@ -1,4 +1,4 @@
-"""OpenBB's routes: two files of agents, one query for both eras, and feedback."""
+"""OpenBB's routes: agents.json, copilots.json, the query for both client generations, and feedback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rightseat.http.reply import Reply
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
-# A page on this machine may call anyway, but these do so with credentials.
+# Pages on this machine are allowed anyway; these origins send credentials.
 ORIGINS = (
     "https://pro.openbb.co",
     "https://pro.openbb.dev",
@@ -39,7 +39,7 @@ def then(request: Request, host: Host) -> Reply:
 
 
 def feedback(request: Request, host: Host) -> Reply:
-    """Kept in the log only: what was said is not repeated there, but the person's own comment is."""
+    """Log a vote with the user's comment, without the rated answer."""
     given = decode(request.body, Feedback)
     told = {
         "vote": given.vote,
@@ -54,7 +54,7 @@ def feedback(request: Request, host: Host) -> Reply:
 door = Door(
     name="openbb",
     routes=(
-        # With keys set these need one too: the dialog sends its headers here, and says it when one is wrong.
+        # These need a key if keys are set: the dialog sends its headers here and reports a wrong one.
         Route("GET", "/agents.json", today, summary="Agents, for OpenBB Workspace"),
         Route("GET", "/copilots.json", then, summary="Copilots, for OpenBB Terminal Pro"),
         Route("POST", "/v1/query", query, body=Query, summary="Ask the default assistant"),

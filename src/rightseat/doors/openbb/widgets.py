@@ -1,6 +1,6 @@
-"""The widgets of a dashboard, each as a client's tool.
+"""Convert dashboard widgets to client tools.
 
-An Offer is both sides of one: the tool as the model sees it, and the function call that the client knows.
+A WorkspaceTool has both sides: the tool that the model sees, and the function call that the client knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FITS: dict[str, tuple[type, ...]] = {
 PLAIN: dict[str, Any] = {"type": "object", "properties": {}}
 SET = ("current_value", "default_value", "executed_value")
 UNSET = (None, "<<UNDEFINED>>")
-"""No value, as the client says it and as OpenBB's own library writes it down."""
+"""Values for "not set", of the client and of OpenBB's own library."""
 Key = tuple[str, ...]
 
 
@@ -45,15 +45,15 @@ class Offer(Struct, frozen=True, kw_only=True):
     spec: ToolSpec
     function: str
     keys: tuple[Key, ...]
-    """By which it is known again in a call that comes back."""
+    """Keys by which a posted call is matched to this tool."""
     target: dict[str, Any]
     values: dict[str, Any] = {}
-    """What the widget shows now: whatever the model leaves out stays as it is."""
+    """The widget's current parameter values, used for parameters that the model leaves out."""
     title: str = ""
     description: str = ""
 
     def source(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The call as the client takes it."""
+        """Convert the model's arguments to the client's input arguments."""
         if self.function == EXECUTE:
             return {**self.target, "parameters": arguments}
         if self.function == OPTIONS:
@@ -67,7 +67,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 def old(query: Query) -> bool:
-    """Whether the widgets are those of 2024: a plain list, each called by nothing but its uuid."""
+    """Whether the widgets are a plain list, as in 2024, where a call names only the widget's UUID."""
     return isinstance(query.widgets, list)
 
 
@@ -124,7 +124,7 @@ def widget(item: dict[str, Any], function: str) -> Offer | None:
 
 
 def parameter(param: dict[str, Any], value: Any) -> dict[str, Any]:
-    """A widget's parameter as JSON Schema, with what it is set to now as its default."""
+    """Convert a widget's parameter to JSON Schema, with its current value as default."""
     kind = TYPES.get(text(param.get("type")), "string")
     several = param.get("multi_select") is True
     choices = [choice for option in listed(param.get("options")) if (choice := chosen(option)) is not None]
@@ -143,7 +143,7 @@ def parameter(param: dict[str, Any], value: Any) -> dict[str, Any]:
 
 
 def present(value: Any, kind: str, choices: list[Any], *, several: bool) -> list[Any]:
-    """What it is set to now, one or several of its kind; nothing where that cannot be said in its kind."""
+    """Parse the current value or values; [] if they are not of the parameter's type."""
     given = value if isinstance(value, list) else [value]
     if several and isinstance(value, str) and value not in choices:
         given = [part.strip() for part in value.split(",") if part.strip()]
@@ -152,14 +152,14 @@ def present(value: Any, kind: str, choices: list[Any], *, several: bool) -> list
 
 
 def typed(value: Any, kind: str) -> Any:
-    """The client keeps some numbers and switches as text."""
+    """Convert a number or boolean that the client keeps as text."""
     if kind == "string" or not isinstance(value, str):
         return value
     try:
         found = msgspec.convert(value, TYPED[kind], strict=False)
     except msgspec.ValidationError:
         return value
-    # JSON has no word for what is no number.
+    # JSON has no NaN or infinity.
     return found if math.isfinite(found) else value
 
 
@@ -177,7 +177,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def described(item: dict[str, Any]) -> str:
-    """A widget in a few sentences: what it shows, of what, from where, and when to ask for it."""
+    """Describe a widget for the model: name, description, metadata, source and columns."""
     name, about = text(item.get("name")), text(item.get("description"))
     parts = [
         f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."
@@ -185,7 +185,7 @@ def described(item: dict[str, Any]) -> str:
     if about and about != name:
         parts.append(about.rstrip(".") + ".")
     metadata = {**table(item.get("metadata"))}
-    metadata.pop("lastUpdated", None)  # changes with every look, and with it a prompt that is kept
+    metadata.pop("lastUpdated", None)  # changes on every request and would defeat prompt caching
     source = text(metadata.pop("source", "")) or text(item.get("source"))
     facts = [f"{key}: {value}" for key, value in metadata.items() if isinstance(value, str | int | float)]
     if source:
@@ -198,7 +198,7 @@ def described(item: dict[str, Any]) -> str:
 
 
 def sound(schema: Any) -> dict[str, Any]:
-    """The schema if it is one; a tool whose schema is no good still can be called."""
+    """Return the schema if it is valid, else an empty one, so that the tool can still be called."""
     if not isinstance(schema, dict) or not schema:
         return PLAIN
     try:

@@ -1,7 +1,7 @@
-"""OpenBB's requests as both eras send them, and what travels through the client and back to us.
+"""Request shapes of OpenBB's clients, and the state that the client echoes.
 
-The reader is tolerant on purpose: the client is loose where its official models are strict, and a person sees
-nothing of a refusal. Only `messages` is held to its type; what is inside is judged piece by piece.
+Decoding is tolerant on purpose: the client is looser than its official models, and users do not see a
+refusal. Only `messages` has a checked type; its items are checked one by one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 OURS = "rightseat"
-"""Under this key our state is found in `extra_state`, or in what 2024's client echoes of a call."""
+"""Key of our state in `extra_state`, or in the call that a legacy client echoes."""
 SMUGGLED = "copilot_function_call_arguments"
 TODAY = (
     "timezone",
@@ -28,7 +28,7 @@ TODAY = (
     "semantic_views",
     "available_semantic_views",
 )
-"""Fields that no client of 2024 sends."""
+"""Fields that no legacy client sends."""
 
 
 class Query(Struct, kw_only=True):
@@ -65,7 +65,7 @@ Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:@-]{1,128}\Z")]
 
 
 class Due(Struct, frozen=True):
-    """A call of the model's that the client is to carry out, by the id that the engine knows it by."""
+    """A model's call that the client carries out; `id` is the engine's call id."""
 
     id: Word
     name: Word
@@ -79,21 +79,21 @@ class Skill(Struct, frozen=True, rename={"content": "contentMarkdown"}):
 
 
 class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What goes with a function call and comes back with its result. A browser echoes it, so it is believed
-    in nothing but this: which calls are meant. It holds no result of any tool, for it is not secret."""
+    """State sent with a function call and echoed with its result. The browser can read and change it, so it
+    holds no tool result and is trusted only for which calls are meant."""
 
     calls: Annotated[tuple[Due, ...], Meta(max_length=64)]
     later: Annotated[tuple[Due, ...], Meta(max_length=64)] = ()
-    """The same answer's calls whose turn comes when this one's result is there."""
+    """Calls of the same answer that are sent after this call's result."""
     seen: Annotated[tuple[Annotated[str, Meta(max_length=32)], ...], Meta(max_length=256)] = ()
-    """Digests of the calls of this turn, so that none is made twice."""
+    """Digests of this turn's calls, so that none is made twice."""
     timezone: Annotated[str, Meta(max_length=64)] = ""
     urls: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=4)] = ()
     skills: Annotated[tuple[Skill, ...], Meta(max_length=8)] = ()
 
 
 def state_of(holder: Any) -> State | None:
-    """Our state in something that a client sent back; anything that is not exactly that is no state."""
+    """Parse our state from an echoed object; None if it is missing or malformed."""
     if not isinstance(holder, dict) or OURS not in holder:
         return None
     try:
@@ -115,7 +115,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def written(value: Any) -> str:
-    """A value as compact JSON; what is nested too deeply for that is said to be."""
+    """Encode a value as compact JSON, or as a placeholder if it cannot be encoded."""
     try:
         return msgspec.json.encode(value).decode()
     except (RecursionError, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""All that the workspace offers the model: widgets, their parameters' options, MCP tools and skills."""
+"""Collect all client tools of a query: widgets, their parameter options, MCP tools and skills."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MAX_TEXT = 2000
 
 
 def offers(query: Query, taken: Container[str] = (), room: int | None = None) -> dict[str, Offer]:
-    """The offers of a request by tool name: the chosen widgets first, then the dashboard's, then the rest, as
-    many as fit into `room` tokens. `taken` names belong to the server's own tools."""
+    """Collect the tools of a query by name: selected widgets, dashboard widgets, then the rest, as many as
+    fit into `max_tokens`. `taken` names belong to the server's own tools."""
     found: dict[str, Offer] = {}
     for offer in chain(widgets(query.widgets), mcp_tools(query.tools), skills(query.skills_catalog)):
         if not add(found, offer, taken, room):
@@ -70,7 +70,7 @@ def mcp_tools(given: Any) -> Iterator[Offer]:
 
 
 def skills(given: Any) -> Iterator[Offer]:
-    """The skills that the person has written down: their text is fetched when the model wants it."""
+    """Yield the tool that fetches the text of one of the user's skills, if there are any."""
     known = [(text(item.get("slug")), text(item.get("description"))) for item in map(table, listed(given))]
     if not (known := [(name, about) for name, about in known if name]):
         return
@@ -88,7 +88,8 @@ def skills(given: Any) -> Iterator[Offer]:
 
 
 def options(query: Query, found: dict[str, Offer]) -> Offer | None:
-    """Which values a parameter may take, where only the widget's own server knows."""
+    """Make the tool that lists a parameter's values, for parameters whose options only the widget's server
+    knows."""
     queries: dict[str, Any] = {}
     by_key = {key: name for name, offer in found.items() if offer.function in LISTS for key in offer.keys}
     for item in items(query.widgets):
@@ -124,7 +125,7 @@ def items(given: Any) -> Iterator[dict[str, Any]]:
 
 
 def inherited(param: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """What the options' own endpoint is asked with: the present values of the parameters that it names."""
+    """Return the arguments of the options endpoint, inherited from current values of other parameters."""
     found: dict[str, Any] = {}
     for option in map(table, listed(param.get("options_params"))):
         name, source = text(option.get("name")), text(option.get("inherit_value_from"))

@@ -1,7 +1,7 @@
-"""Events as OpenBB's server-sent events.
+"""Encode events as OpenBB's server-sent events.
 
-A function call is one, last, and then the stream closes. A client of 2024 knows text and calls only. Whatever
-fails is told in a stream with status 200: of any other answer the person sees nothing.
+A stream has at most one function call, as its last event. Legacy clients know text and calls only. A failure
+is text in a stream with status 200: of any other status the user sees nothing.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ CUT = {
 
 
 def refuse(error: RightseatError) -> Reply:
-    """In the shape of the official examples' server, with its status for a body that is no good."""
+    """Answer an error in the shape of OpenBB's example server: a bad body is 422."""
     status = 422 if error.status == 400 else error.status
     return whole(status, encode({"detail": error.message, "code": error.code}), *retry_header(error))
 
 
 async def stream(asked: Asked, host: Host) -> Reply:
-    """The head comes with the first event, so that no keep-alive can come before it."""
+    """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes
+    it."""
     frames = Frames(asked)
     trace = ((b"x-trace-id", asked.trace.encode()),) if asked.trace else ()
     head = Head(200, (*SSE, *trace), COMMENT)
@@ -80,7 +81,7 @@ async def stream(asked: Asked, host: Host) -> Reply:
         turn = await finished(asked, outbound)
     for piece in frames.unread():
         yield piece
-    # One generator and not two, here as in the engine: every token would pay for the second.
+    # One generator, not two nested ones: each token would pay for the second.
     async with closing(host.run(turn)) as events:
         async for event in events:
             if type(event) is TextDelta and begun:
@@ -106,7 +107,7 @@ class Frames:
         self.due: dict[str, Due] = {}
 
     def begin(self) -> Iterator[bytes]:
-        """What is said before the model is asked, or instead of it."""
+        """Write what precedes or replaces the model's answer."""
         if not self.asked.items:
             yield from self.sentence(UNREADABLE)
         elif self.asked.due:
@@ -115,7 +116,7 @@ class Frames:
             yield from self.status(f"Reading {count} file{'s' if count > 1 else ''}")
 
     def unread(self) -> Iterator[bytes]:
-        """After `begin`, which has said that something is read."""
+        """Write notices about unread data; called after `write_opening`."""
         for sentence in self.asked.unread:
             yield from self.status(sentence, "WARNING")
 
@@ -177,7 +178,7 @@ class Frames:
                 pass
 
     def happening(self, event: Event) -> Iterator[bytes]:
-        """What only today's client shows."""
+        """Write events that only Workspace shows."""
         match event:
             case StepStart(name):
                 yield from self.status(name)
@@ -216,13 +217,13 @@ class Frames:
             yield from self.send("copilotCitationCollection", collection)
 
     def call(self, due: list[Due], *, again: bool = False) -> Iterator[bytes]:
-        """The last event of a stream: what the client is to fetch or to do."""
+        """Write the function call that ends the stream."""
         asked = self.asked
         now, later = calls.taken(due, asked.offers, old=asked.old)
         if not now:
             yield from self.sentence(GONE)
             return
-        # Calls of one answer may be alike; what an earlier answer asked for already may not be asked again.
+        # Equal calls within one answer are allowed; repeating an earlier answer's calls is a loop.
         if not again and calls.repeated(due, asked.offers, asked.seen, old=asked.old):
             yield from self.sentence(LOOP)
             return
@@ -232,10 +233,10 @@ class Frames:
 
     def fail(self, code: str, message: str) -> Iterator[bytes]:
         if code in GUARDED:
-            # Not an error of anybody's: what is not allowed is said as anything else is.
+            # A guardrail's refusal is not an error: send it as text.
             yield from self.sentence(message)
             return
-        # An ERROR makes the client forget the newest call and its result: right only if they were too long.
+        # ERROR makes the client drop the newest call and its result: right only if they were too long.
         kind = "ERROR" if code == "context_too_long" and self.asked.current else "WARNING"
         yield from self.status("The answer failed", kind, [{"code": code}])
         yield from self.sentence(f"{message} ({code})")

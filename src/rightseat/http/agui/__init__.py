@@ -1,1 +1,5 @@
-"""AG-UI 1.0 as bytes and values, for every door that speaks it."""
+"""AG-UI 1.0 for every door that speaks it.
+
+read: RunAgentInput (wire structs) to a Turn. write: events to AG-UI events and SSE frames.
+branch: the visible branch of a stored thread. replay: a stored thread and its active run as numbered frames.
+"""

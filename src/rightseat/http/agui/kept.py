@@ -1,7 +1,7 @@
-"""A kept thread as AG-UI: every frame has an id, and a client that comes back goes on behind the last it saw.
+"""Replay of a stored thread as AG-UI: every frame has an id, and a client resumes after its Last-Event-ID.
 
-An id is the entry's number. One entry may be several frames: all but the last then have a place besides,
-`12.1`, so that half of them is never taken for all.
+A frame's id is the number of its entry. Where an entry becomes several frames, all but the last get a part
+number (`12.1`), so that a client that saw some of them is resumed inside the entry.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ID = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?")
 
 
 class Place(Struct, frozen=True):
-    """All entries up to a number, and of the next one some frames."""
+    """All entries up to `number`, and `frames` frames of the next one."""
 
     number: int = 0
     frames: int = 0
 
 
 def last_seen(request: Request) -> Place | None:
-    """Where a client that comes back was; None for one that comes for the first time."""
+    """Return the position of Last-Event-ID; None for a first connection."""
     found = _ID.fullmatch(request.headers.get("last-event-id", "").strip())
     if found is None:
         return None
@@ -48,20 +48,20 @@ def last_seen(request: Request) -> Place | None:
 
 
 class Script:
-    """A thread's frames, run after run."""
+    """Encodes the entries of a thread as AG-UI frames, run after run."""
 
     def __init__(self, thread: str, knows_outcomes: bool = True, skip: int = 0) -> None:
         self.thread = thread
         self.knows_outcomes = knows_outcomes
         self.skip = skip
-        """How many frames of the first entry the client has seen."""
+        """Frames of the first entry that the client has seen."""
         self.frames = Frames(thread, "", knows_outcomes)
         self.posted: Posted | None = None
         self.state: Any = None
         self.failed: tuple[int, RunFailed] | None = None
-        """The last run's failure. Only a thread's end may be one: older clients take nothing after it."""
+        """The last run's failure, held back: older clients accept RUN_ERROR only at the end of a thread."""
         self.prologue = Prologue()
-        """What stands of a thread that was cut back; it comes first."""
+        """The visible entries before the last truncation; encoded first."""
 
     def text(self, number: int, entry: TextDelta) -> bytes:
         frames = self.frames
@@ -70,11 +70,11 @@ class Script:
         return b"id: %d\n%b%b}\n\n" % (number, frames.before, encode(entry.text))
 
     def heard(self, feed: Feed, number: int, entry: TextDelta) -> bool:
-        """Words as they are said, if the client takes them at once."""
+        """Write a text delta to the client at once; false where it must come as a part."""
         try:
             return feed.write(self.text(number, entry))
         except UnicodeEncodeError:
-            # Of this reader's making, and no failure of the run that speaks.
+            # A failure of this reader, not of the run that produces the text.
             return False
 
     def take(self, number: int, entry: Entry) -> list[bytes]:
@@ -99,8 +99,8 @@ class Script:
         return [*before, *self.numbered(number, items)]
 
     def hear(self, number: int, entry: Posted) -> None:
-        """What is said for the next run, after what still stands of what was said for one that was cut off.
-        Its state is the client's: what made it was cut off too."""
+        """Set the user input of the next run, after the visible messages of an input whose run was hidden.
+        After a truncation the client's state counts: the run that produced the stored one is hidden."""
         if self.posted is not None:
             said = {message.id for message in entry.messages}
             before = (m for m in self.posted.messages if m.id is None or m.id not in said)
@@ -117,7 +117,7 @@ class Script:
         return self.take(number, entry)[skip:]
 
     def past(self) -> list[bytes]:
-        """A failure that another run followed."""
+        """Return the frames of a held-back failure that another run follows: it ends as cancelled."""
         if self.failed is None:
             return []
         number, _ = self.failed
@@ -136,18 +136,18 @@ class Script:
         return [framed(item, self.knows_outcomes, id) for item, id in zip(items, ids, strict=True)]
 
     def recall(self, entries: list[Entry]) -> None:
-        """What the client has seen already: it is not said again, but what follows may close it."""
+        """Update the encoder with entries that the client has seen, without sending them."""
         for entry in entries:
             self.take(0, entry)
         self.failed = None
 
 
 async def play(opening: Opening, script: Script) -> Reply:
-    """Entries as a reply. All of it is one generator, because every token would pay for a second."""
+    """Stream a thread as a reply. One generator, because every token would pay for a second."""
     try:
         items = await opening()
     except Conflict as error:
-        # Only now is it known that another run has the thread. By a 409 CopilotKit's clients know it too.
+        # Only now is it known that another run holds the thread; CopilotKit's clients understand a 409.
         async with closing(refuse(error)) as reply:
             async for part in reply:
                 yield part
@@ -175,7 +175,7 @@ async def play(opening: Opening, script: Script) -> Reply:
 
 
 def run(turn: Turn, given: RunAgentInput, threads: Threads, respond: Responder) -> Reply:
-    """A run on a kept thread: it goes on when its client leaves."""
+    """Start a run on a stored thread and stream it; the run continues when its client leaves."""
 
     async def started() -> AsyncIterator[Numbered]:
         told = command(given)
@@ -188,8 +188,8 @@ def run(turn: Turn, given: RunAgentInput, threads: Threads, respond: Responder) 
 
 
 async def last_question(turn: Turn, threads: Threads) -> Interrupt | None:
-    """What the thread's last run asked, and an answer without a name is for: of several the one that such a
-    client was shown."""
+    """Return the first open question of the thread's last run: the one that a client without outcomes was
+    shown, and that its unnamed answer is for."""
     thread = await threads.journal.find(turn.owner, turn.thread)
     entries = await threads.earlier(turn.owner, turn.thread, thread.last) if thread else []
     waits = bool(entries) and isinstance(entries[-1], RunFinished)
@@ -204,8 +204,8 @@ def connect(
     knows_outcomes: bool = True,
     whole: bool = False,
 ) -> Reply:
-    """The thread from where the client was, then the run that is under way. Who comes for the first time is
-    told what stands of it, or with `whole` all that was said."""
+    """Stream a thread from the client's position, then its active run. A first connection gets the visible
+    branch, or with `include_hidden` every entry."""
     place = seen or Place()
     script = Script(thread, knows_outcomes, place.frames)
 
@@ -213,7 +213,7 @@ def connect(
         if place.number:
             script.recall(await threads.earlier(owner, thread, place.number))
         if not whole:
-            # Who was cut off while it was told what stands is told the rest of that.
+            # A client that lost its connection inside the prefix gets the rest of the prefix.
             given = (place.number, place.frames)
             script.prologue = await prologue(threads.journal, owner, thread, *given)
         return threads.follow(owner, thread, max(place.number, script.prologue.last))

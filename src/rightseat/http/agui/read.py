@@ -1,4 +1,4 @@
-"""AG-UI's RunAgentInput as a Turn."""
+"""Parses AG-UI's RunAgentInput into a Turn."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
 
 
 def chosen(forwarded: Any) -> str | None:
-    """`forwardedProps.model`: what the page would have the answer made with."""
+    """Return `forwardedProps.model`, the model that the client asks for, or None."""
     return (
         forwarded["model"]
         if isinstance(forwarded, dict) and isinstance(forwarded.get("model"), str)
@@ -58,7 +58,7 @@ def chosen(forwarded: Any) -> str | None:
 
 
 def choice(forwarded: Any) -> ToolChoice:
-    """`forwardedProps.toolChoice`, in the words of OpenAI's API: by it a client asks for suggestions."""
+    """Parse `forwardedProps.toolChoice` in OpenAI's format; clients request suggestions by it."""
     match forwarded:
         case {"toolChoice": ("auto" | "none" | "required") as mode}:
             return ToolChoice(mode)
@@ -76,7 +76,7 @@ def something(turn: Turn) -> Turn:
 
 
 def answers(given: RunAgentInput) -> tuple[Answer, ...]:
-    """Those that say what they answer, in either dialect."""
+    """Return the answers that name their question: `resume`, or the older command with `interruptEvent`."""
     if given.resume:
         return tuple(Answer(item.interrupt_id, item.status, item.payload) for item in given.resume)
     told = command(given) or {}
@@ -87,14 +87,14 @@ def answers(given: RunAgentInput) -> tuple[Answer, ...]:
 
 
 def command(given: RunAgentInput) -> dict[str, Any] | None:
-    """The older way to answer a question: `forwardedProps.command.resume`, perhaps with the question."""
+    """Return `forwardedProps.command` if it has `resume`: how clients before 1.0 answer a question."""
     props = given.forwarded_props
     told = props.get("command") if isinstance(props, dict) and not given.resume else None
     return told if isinstance(told, dict) and "resume" in told else None
 
 
 def older(question: str, value: Any, *, words: bool) -> Answer:
-    """There a component resolves with a value or with text, such as a word, or JSON for an approval."""
+    """Make an Answer of an older client's value: plain text, JSON text (approvals) or any JSON value."""
     if not isinstance(value, str):
         return Answer(question, payload=value)
     made = None if words else _decoded(value)
@@ -104,7 +104,7 @@ def older(question: str, value: Any, *, words: bool) -> Answer:
 
 
 def _question(told: Any) -> dict[str, Any] | None:
-    """Clients send back what they were shown, as it came or as JSON text."""
+    """Return the echoed interrupt, sent as an object or as JSON text, if it has an id."""
     found = _decoded(told) if isinstance(told, str) else told
     return found if isinstance(found, dict) and isinstance(found.get("id"), str) else None
 
@@ -119,7 +119,7 @@ def _decoded(text: str) -> Any:
 def message(m: WireMessage, number: int) -> Message | None:
     role = ROLES.get(m.role)
     if role is None:
-        return None  # activity, reasoning and what may come: shown to people, not said to models
+        return None  # activity, reasoning and unknown roles are display-only
     calls = tuple(Call(call.id, call.function.name, call.function.arguments) for call in m.tool_calls or ())
     if role == "tool" and not m.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
@@ -141,7 +141,7 @@ def parts(content: Any, where: str) -> tuple[Part, ...]:
 
 
 def part(item: Any, where: str) -> Part:
-    """Text, an image or a file; in the form of protocol 1.0 (`source`) and in the older one (`binary`)."""
+    """Parse a text, image or file part, in the format of 1.0 (`source`) or the older one (`binary`)."""
     match item:
         case {"type": "text", "text": str(text)}:
             return Text(text)
@@ -167,15 +167,15 @@ def part(item: Any, where: str) -> Part:
 
 
 def linked(kind: str, url: str, media: Any, more: dict[Any, Any]) -> Part:
-    """What stands at an address. Nothing is fetched for a stranger, but a history that names one must not be
-    refused for ever: the model is told the address."""
+    """Parse a part given by URL. Nothing is fetched: a `data:` URL becomes a File, any other URL a Text that
+    names it, so that a history with links is never refused."""
     if url.startswith("data:") and isinstance(media, str):
         return File(filename(more), media, url)
     return Text(f"[{kind[:40]}: {url}]")
 
 
 def filename(more: dict[Any, Any]) -> str | None:
-    """As clients say it: beside the content, or in what they know about it."""
+    """Return `filename`, or the name in `metadata`, or None."""
     match more:
         case {"filename": str(name)} | {"metadata": {"filename": str(name)} | {"name": str(name)}}:
             return name

@@ -1,9 +1,8 @@
-"""Of a thread what still stands. Who regenerates an answer, or edits what was asked, posts the conversation
-cut back: what was said after the place where it goes on stays in the log, and in an export, but is no longer
-part of the talk.
+"""The visible branch of a thread.
 
-Where a posted conversation shares nothing with the thread, nothing is taken away: such a client sends only
-what is new.
+A client that regenerates an answer or edits a question posts a truncated history. The entries after the
+truncation are hidden from replay but stay in the store and in exports. Where a posted history shares nothing
+with the thread, nothing is hidden: such a client sends only what is new.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from rightseat.types.messages import Message
 from rightseat.types.threads import Entry, Journal, Numbered, Posted, ends, is_delta
 from rightseat.types.turn import Owner
 
-# Pages send these with every question, under the same id.
+# Clients send these with every question, under the same id.
 ASIDE = ("system", "developer")
 
 
 class Cut(Struct, frozen=True):
-    """From entry `first` on, and in it from message `place` on, nothing stands up to `until`, the entry of
-    those who went on without it."""
+    """Entries hidden by a truncation: from message `message_index` of entry `first` up to `until`, the entry
+    that continues the thread (exclusive)."""
 
     first: int
     place: int
@@ -42,7 +41,7 @@ class Cut(Struct, frozen=True):
 
 
 class Outline:
-    """The messages that stand, in their order, and what took others away."""
+    """Collects the visible messages of a thread in order, and the hidden ranges."""
 
     def __init__(self) -> None:
         self.cuts: list[Cut] = []
@@ -50,9 +49,9 @@ class Outline:
         self.known: dict[str, int] = {}
         self.results: set[int] = set()
         self.begun = 0
-        """How many there were before this run. An agent may name its messages alike in every run."""
+        """Messages before this run: an agent may reuse message ids in every run."""
         self.thought = 0
-        """Where the thoughts before the next message began."""
+        """The entry where the reasoning before the next message began; 0: none."""
 
     def see(self, number: int, entry: Entry) -> None:
         match entry:
@@ -97,15 +96,15 @@ class Outline:
         self.known = {name: index for name, index in self.known.items() if index < end}
 
     def shared(self, said: Posted) -> int:
-        """How many messages stand before what is said now. A question that is said again is in both: it may
-        have been edited. A result is what it was, and the call that it answers stands."""
+        """Return how many visible messages precede the new input. A re-posted question is not counted, since
+        it may be edited; a tool result keeps the call that it answers."""
         if said.resumed:
             return len(self.places)
         results = (name for m in said.messages if m.call_id for name in (*keys(m), m.call_id))
         before = [self.known[name] for name in (*said.after, *results) if name in self.known]
         if before:
             end = max(before) + 1
-            # What the server's own tools gave for the same message stands with it.
+            # Results of server tools for the same message stay visible with it.
             while end in self.results:
                 end += 1
             return end
@@ -114,14 +113,14 @@ class Outline:
 
 
 def keys(message: Message) -> tuple[str, ...]:
-    """By which the same message is known again."""
+    """Return the ids by which a message is recognized when it is posted again."""
     own = (message.id,) if message.id else ()
     result = (f"result-{message.call_id}",) if message.call_id else ()
     return (*own, *result, *(call.id for call in message.calls))
 
 
 class Sieve:
-    """Leaves out what was cut, and closes what would then stay open."""
+    """Drops hidden entries, but keeps the end events of what was opened before the hidden range."""
 
     def __init__(self, cuts: list[Cut]) -> None:
         self.cuts = cuts[::-1]
@@ -157,7 +156,7 @@ class Sieve:
         if not (self.running and ends(entry)):
             return None
         self.running = False
-        # Neither its calls nor its questions wait any longer.
+        # Its pending calls and questions are hidden with it.
         return RunFinished("stop") if isinstance(entry, RunFinished) else entry
 
 
@@ -169,7 +168,7 @@ def sifted(numbered: Iterable[Numbered], cuts: list[Cut]) -> Iterator[Numbered]:
 
 
 def standing(numbered: list[Numbered]) -> list[Entry]:
-    """What stands of a thread that is there as a whole."""
+    """Return the visible entries of a complete thread."""
     outline = Outline()
     for number, entry in numbered:
         outline.see(number, entry)
@@ -177,20 +176,20 @@ def standing(numbered: list[Numbered]) -> list[Entry]:
 
 
 class Prologue(Struct, frozen=True):
-    """What stands up to the last cut; after it the thread is as it is."""
+    """The visible entries up to the end of the last hidden range; all later entries are visible."""
 
     entries: list[Numbered] = []
     last: int = 0
     cuts: frozenset[int] = frozenset()
-    """The entries with which somebody went on elsewhere."""
+    """Numbers of the entries that continue the thread after a truncation."""
 
 
 async def prologue(journal: Journal, owner: Owner, thread: str, seen: int = 0, part: int = 0) -> Prologue:
-    """For who has seen all up to a number, and of the next entry a `part`. Whatever of it was cut since, they
-    are told the rest as it was said.
+    """Load the prefix for a client that has seen all entries up to `seen` and a `part` of the next one; empty
+    if the client's position is inside a range hidden since: it gets the rest of that range.
 
-    Read twice, because what takes a message away stands behind it: most threads are never cut, and need not
-    be held as a whole."""
+    The thread is read twice, because a truncation comes after what it hides: most threads have none and are
+    never held in memory as a whole."""
     outline = Outline()
     after = 0
     while page := await journal.read(owner, thread, after):
@@ -205,7 +204,7 @@ async def prologue(journal: Journal, owner: Owner, thread: str, seen: int = 0, p
     found: list[Numbered] = []
     after = 0
     for until in (seen, last):
-        # What was seen is not told again, but what follows may close it.
+        # Seen entries are not sent again, but later ones may close them.
         found.clear()
         while after < until and (page := await journal.read(owner, thread, after, until)):
             found += [(n, kept) for n, entry in page if (kept := sieve.take(n, entry)) is not None]

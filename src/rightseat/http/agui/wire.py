@@ -1,4 +1,4 @@
-"""AG-UI's RunAgentInput as clients send it. Unknown fields and unknown kinds of message are left out."""
+"""Wire structs of AG-UI's RunAgentInput. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WireMessage(Struct, rename="camel"):
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     error: Any = None
-    """Why a tool of the client's failed."""
+    """The error of a client tool."""
 
 
 class WireTool(Struct):
@@ -57,10 +57,10 @@ class RunAgentInput(Struct, rename="camel", kw_only=True):
     forwarded_props: Any = None
     resume: list[Resume] | None = None
     protocol_version: str = ""
-    """Clients before 1.0 send none."""
+    """Empty for clients before 1.0."""
 
     @property
     def knows_outcomes(self) -> bool:
-        """Whether its client reads every outcome of 1.0. Those before take one that they do not know for a
-        broken stream, and drop the rest of the thread without a word."""
+        """Whether the client reads every outcome of 1.0. Older clients take an unknown outcome for a broken
+        stream and silently drop the rest of the thread."""
         return self.protocol_version != ""

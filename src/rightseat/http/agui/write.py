@@ -1,5 +1,5 @@
-"""Events as AG-UI 1.0, nearly one to one: only interrupts wait for the end, as the run's outcome, and for
-clients that know no outcome as a CUSTOM event before it."""
+"""Converts events to AG-UI 1.0, nearly one to one. Interrupts are held until the end of the run: they are its
+outcome, and for clients without outcomes a CUSTOM event before it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TITLES = {
 
 
 def title(error: RightseatError) -> str:
-    """By which CopilotKit's clients tell one refusal from another."""
+    """Return the title by which CopilotKit's clients distinguish errors."""
     if error.status == 404 and error.param in ("agentId", "agentName"):
         return "Agent not found"
     return TITLES.get(error.status, error.code)
@@ -69,7 +69,7 @@ def refuse(error: RightseatError) -> Reply:
 
 async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool = True) -> Reply:
     frames = Frames(turn.thread, turn.run, knows_outcomes)
-    # Its ids are no places in a thread: nobody can go on behind one of them.
+    # These ids are no thread positions: a client cannot resume from them.
     number = 0
     yield Head(200, SSE, COMMENT)
     async with closing(events):
@@ -84,9 +84,10 @@ async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool 
 
 
 def framed(item: dict[str, Any], knows_outcomes: bool, id: str | None = None) -> bytes:
-    """One item as a frame. CopilotKit's 1.50 and 1.51 know no reasoning, break off at it, and send nothing by
-    which they could be told from later ones. They skip data without a space before it, which all others read
-    as any data: so they have the answer without the thoughts."""
+    """Encode one AG-UI event as an SSE frame.
+
+    CopilotKit 1.50 and 1.51 fail on reasoning events and cannot be told from later versions. They ignore
+    `data:` without a space, which all others accept: so reasoning is sent without the space."""
     written = frame(encode(item), id)
     if knows_outcomes or not item["type"].startswith("REASONING_"):
         return written
@@ -94,7 +95,7 @@ def framed(item: dict[str, Any], knows_outcomes: bool, id: str | None = None) ->
 
 
 class Frames:
-    """One run as AG-UI."""
+    """Converts the events of one run to AG-UI events."""
 
     def __init__(self, thread: str, run: str, knows_outcomes: bool = True) -> None:
         self.thread = thread
@@ -108,7 +109,7 @@ class Frames:
         self.before = b""
         self.posted: tuple[Message, ...] = ()
         self.state: Any = None
-        """The client's when it went on elsewhere."""
+        """The client's state, where the thread was truncated before this run."""
 
     def text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
@@ -116,7 +117,7 @@ class Frames:
         return self.before + encode(event.text) + b"}\n\n"
 
     def enter(self, id: str) -> None:
-        """What stands before the words of a text is the same for all of them."""
+        """Set the current message and precompute the bytes before each of its deltas."""
         self.text_id = id
         head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": id}
         self.before = b"data: " + encode(head)[:-1] + b',"delta":'
@@ -147,7 +148,7 @@ class Frames:
                 return happening(event)
 
     def started(self) -> dict[str, Any]:
-        """What was posted for it goes along where it is known: so a client that comes later has it too."""
+        """Return RUN_STARTED, with the known posted messages as `input`, for clients that connect later."""
         ids = {"threadId": self.thread, "runId": self.run}
         body: dict[str, Any] = {"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"}
         if self.posted:
@@ -172,8 +173,8 @@ class Frames:
                 return [{"type": "TOOL_CALL_RESULT", **result}]
 
     def step(self, event: StepStart | StepEnd) -> list[dict[str, Any]]:
-        """Clients refuse a step that is open twice, or that ends without a start in the same run. Calls that
-        run side by side may share a step, and a call that asked goes on in another run."""
+        """Convert a step event. Clients refuse a step that is opened twice or that ends without a start in
+        the same run; parallel calls may share a step, and a resumed call continues in another run."""
         name, open_ = event.name, self.steps[event.name]
         if isinstance(event, StepStart):
             self.steps[name] += 1
@@ -182,8 +183,8 @@ class Frames:
         return [{"type": "STEP_FINISHED", "stepName": name}] if open_ == 1 else []
 
     def unfinished(self) -> list[dict[str, Any]]:
-        """Ends for the steps and the runs inside that a call left open because it failed or asked: with one
-        open, clients take the whole run for broken."""
+        """Return end events for steps and subagents that a failed or interrupted call left open: clients take
+        a run with an open one for broken."""
         stopped = RunFailed("stopped", "It was stopped.")
         inside = [Nested(item.run, item.agent, item.call, stopped) for item in self.inside.values()]
         left = [name for name, count in self.steps.items() if count]
@@ -191,7 +192,7 @@ class Frames:
         return [*(self.nested(item) for item in reversed(inside)), *steps]
 
     def nested(self, item: Nested) -> dict[str, Any]:
-        """A run inside. Clients before 1.0 know none, and some break off at what they do not know."""
+        """Convert a subagent's event; to CUSTOM for clients before 1.0, which may fail on unknown types."""
         if isinstance(item.event, RunStarted):
             self.inside[item.run] = item
         elif isinstance(item.event, RunFinished | RunFailed):
@@ -199,10 +200,10 @@ class Frames:
         return inner(item) if self.knows_outcomes else told(item)
 
     def stopped(self) -> list[dict[str, Any]]:
-        """An end for a run that has none of its own: stopped by its user, or failed long ago."""
+        """Return end events for a stopped run, or for a failed one that another run follows."""
         left: list[dict[str, Any]] = []
         for id in sorted(self.open):
-            # Closed and answered at once: half a call must not be run by anyone.
+            # Closed with a result, so that no client executes a partial call.
             left += [{"type": "TOOL_CALL_END", "toolCallId": id}, *self.call(CallResult(id, CUT, True))]
         end: dict[str, Any] = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
         if self.knows_outcomes:
@@ -210,21 +211,21 @@ class Frames:
         return [*left, *self.unfinished(), end]
 
     def question(self, event: RunFinished) -> list[dict[str, Any]]:
-        """For clients that read no outcome, such as CopilotKit's 1.50: they show one question, and answer it
-        without its name. With calls of its own such a client posts again at once, and is asked then."""
+        """Return the first interrupt as a CUSTOM event, for clients without outcomes (CopilotKit 1.50): they
+        show one question and answer it without its id. With pending client calls the question comes later."""
         if not self.interrupts or event.pending or self.open:
             return []
         return [{"type": "CUSTOM", "name": "on_interrupt", "value": older(self.interrupts[0])}]
 
     def finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open:
-            # A call that was cut must not look like one: the client would run half of it.
+            # An error, so that the client does not execute a partial call.
             problem = (
                 "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
             )
             return {"type": "RUN_ERROR", "message": problem, "code": event.reason}
         outcome: dict[str, Any] = {"type": "success"}
-        # Before 1.0 a client that was asked does not post the results of its own calls: it is asked later.
+        # A client before 1.0 that gets an interrupt does not post its tool results: it is asked later.
         if self.interrupts and (self.knows_outcomes or not event.pending):
             outcome = {"type": "interrupt", "interrupts": [interrupt(item) for item in self.interrupts]}
         elif event.pending and self.knows_outcomes:
@@ -239,14 +240,14 @@ class Frames:
             body["result"] = {"finishReason": event.reason}
         if event.usage is not None:
             usage = {"inputTokens": event.usage.input, "outputTokens": event.usage.output}
-            # No field of the protocol's own, which lets others stand beside them.
+            # `cost` is not in the protocol, which allows further fields.
             cost = {"cost": event.usage.cost} if event.usage.cost else {}
             body["usage"] = [usage | cost]
         return body
 
 
 def happening(event: Event) -> list[dict[str, Any]]:
-    """What happens besides the words: reasoning, state, and what AG-UI has only CUSTOM for."""
+    """Convert reasoning, state, and the events that AG-UI has only CUSTOM for."""
     match event:
         case ReasoningStart(id):
             start = {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}
@@ -269,7 +270,7 @@ def happening(event: Event) -> list[dict[str, Any]]:
 
 
 def inner(item: Nested) -> dict[str, Any]:
-    """How a run inside begins and ends; the rest of it is told."""
+    """Convert start and end of a subagent run; its other events become CUSTOM."""
     own = {"subagentRunId": item.run}
     match item.event:
         case RunStarted():
@@ -284,14 +285,14 @@ def inner(item: Nested) -> dict[str, Any]:
 
 
 def told(item: Nested) -> dict[str, Any]:
-    """As CUSTOM: a client that knows no runs inside would take its words for the outer one's, and post them
-    again as such."""
+    """Wrap a subagent's event as CUSTOM: as a plain event, clients would take its text for the outer run's
+    and post it again."""
     value = {"subagentRunId": item.run, "name": item.agent, "event": item.event}
     return {"type": "CUSTOM", "name": "subagent", "value": value}
 
 
 def reason(item: Interrupt) -> str:
-    """AG-UI's own words, by which clients choose what to draw."""
+    """Return AG-UI's interrupt reason, by which clients choose a component."""
     if item.kind != "confirm":
         return INPUT
     return "confirmation" if item.call is None else "tool_call"
@@ -309,14 +310,14 @@ def interrupt(item: Interrupt) -> dict[str, Any]:
 
 
 def older(item: Interrupt) -> Any:
-    """As clients show it that read no outcome: what an agent asked with, for pages that were made for it."""
+    """Format an interrupt for clients without outcomes: the agent's own value, with id and reason."""
     if not isinstance(item.value, dict):
         return interrupt(item) if item.value is None else item.value
     return {**interrupt(item), **item.value, "id": item.id, "reason": reason(item)}
 
 
 def spoken(message: Message, otherwise: str) -> dict[str, Any]:
-    """A message as clients keep it."""
+    """Format a message as AG-UI clients store it."""
     body: dict[str, Any] = {"id": message.id or otherwise, "role": message.role}
     if message.name is not None:
         body["name"] = message.name
@@ -351,5 +352,5 @@ def shown(part: Part) -> dict[str, Any]:
 
 
 def named(name: str | None) -> dict[str, Any]:
-    """As `agui.read` finds it again when the client posts its history."""
+    """Return the file name as metadata, where `parse_filename` finds it in a posted history."""
     return {"metadata": {"filename": name}} if name else {}

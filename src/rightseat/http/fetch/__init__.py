@@ -1,4 +1,8 @@
-"""Fetching what strangers name: a URL in a message, a plugin's server, a redirect. Always under a guard."""
+"""Fetches URLs that a stranger names (a message, a plugin, a redirect) without SSRF.
+
+fetch: the client, redirects, size and time limits. rules: allowed hosts and addresses. target: strict URL
+parsing. exchange: one request through aiohttp to a checked address.
+"""
 
 from rightseat.http.fetch.fetch import Fetched, Outbound
 from rightseat.http.fetch.rules import Rules

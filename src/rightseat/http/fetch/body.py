@@ -1,4 +1,4 @@
-"""A body within a size, counted as it is after unpacking: a small gzip can become a very large one."""
+"""Reads a response body within a limit, measured before and after decompression (gzip bombs)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 
 from rightseat.errors import UpstreamGarbled, UpstreamTooLarge
 
-# Some servers send several gzip members; a million empty ones would only cost time.
+# Servers may send several gzip members; the limit stops endless empty ones.
 MEMBERS = 64
 EITHER, RAW = 47, -15
 
 
 class Inflate:
-    """gzip, or deflate with or without its header: servers disagree what `deflate` means."""
+    """Decompresses gzip, and deflate with or without the zlib header: servers differ."""
 
     def __init__(self) -> None:
         self.machine = zlib.decompressobj(EITHER)
@@ -21,7 +21,7 @@ class Inflate:
         self.members = 1
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """What becomes of `data`, at most one byte more than there is room for."""
+        """Decompress `data`; returns at most `max_bytes` + 1 bytes."""
         made: list[bytes] = []
         while data and room >= 0:
             if self.machine.eof:
@@ -48,7 +48,7 @@ class Inflate:
 
 
 async def collect(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> bytes:
-    """All chunks, unpacked. More than `limit` bytes before or after that is an error."""
+    """Read and decompress all chunks; raises when either size exceeds `limit`."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UpstreamGarbled(

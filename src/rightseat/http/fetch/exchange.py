@@ -1,4 +1,4 @@
-"""One request over a connection that can only go to a checked address. aiohttp is known here only."""
+"""One request through aiohttp, over connections that can only go to checked addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNK = 64 << 10
 
 
 class Closed(PermissionError):
-    """An OSError, because aiohttp hands on only these as they are."""
+    """An OSError, because aiohttp passes only these through unchanged."""
 
 
 class Reply:
@@ -41,7 +41,7 @@ async def by_system(host: str, port: int) -> list[str]:
 
 
 class CheckedResolver(AbstractResolver):
-    """Asks once and hands on only what was checked, so that a second, different answer changes nothing."""
+    """Resolves once and returns only checked addresses, so that DNS rebinding has no effect."""
 
     def __init__(self, rules: Rules, resolve: Resolve) -> None:
         self.rules = rules
@@ -51,7 +51,7 @@ class CheckedResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         addresses = await self.ask(host, port)
-        # One that is not public spoils them all: which of them gets the connection is not ours to say.
+        # One blocked address refuses all: aiohttp chooses which one it connects to.
         for address in addresses:
             self.rules.check_address(host, address)
         if not addresses:
@@ -69,11 +69,11 @@ class CheckedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 class Line:
-    """A session that has no proxy, no cookies and no redirects of its own."""
+    """An aiohttp session without proxies, cookies and redirects."""
 
     def __init__(self, rules: Rules, resolve: Resolve) -> None:
         self.rules = rules
@@ -84,12 +84,12 @@ class Line:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
             trust_env=False,
-            # Unpacked by us, within a limit.
+            # `read_body` decompresses within a limit.
             auto_decompress=False,
         )
 
     def socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """The last door: whatever led here, no socket is made for an address that is not allowed."""
+        """Make a socket for a connection; raises AddressBlocked for an address that no rule allows."""
         family, kind, protocol, _, address = info
         if not self.rules.reachable(str(address[0])):
             raise Closed
@@ -106,7 +106,6 @@ class Line:
                 headers=CIMultiDict(headers),
                 data=body,
                 allow_redirects=False,
-                # Without a body there is nothing that could be of a type.
                 skip_auto_headers=("Content-Type",) if body is None else (),
             ) as response:
                 if (response.content_length or 0) > limit:

@@ -1,4 +1,4 @@
-"""Requests to places that a stranger named: checked, capped, and redirected by hand under the same rules."""
+"""Requests to foreign URLs: checked, limited, redirects followed under the same rules."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ MAX_BYTES = 20 << 20
 SECONDS = 20.0
 REDIRECTS = 5
 REDIRECTING = (301, 302, 303, 307, 308)
-# All that another origin is told; anything else a caller adds may be a credential, whatever its name.
+# The headers that follow a redirect to another origin; any other may be a credential.
 HARMLESS = {"accept", "accept-language", "user-agent"}
-# These are the connection's own: a caller who sets them could make one request look like two.
+# Headers of the connection itself: setting them allows request smuggling.
 OURS = {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 FILE_NAME = re.compile(r"""filename\*?=(?:utf-8'[^']*')?"?([^";]+)"?""", re.IGNORECASE)
 
 
 class Fetched(Struct, frozen=True):
-    """An answer of any status. `content_type` is as the server sent it, parameters included."""
+    """A response of any status. `content_type` is as the server sent it, parameters included."""
 
     url: str
     status: int
     content_type: str
     data: bytes
     headers: dict[str, str]
-    """Names in lower case; of a repeated one the last."""
+    """Names in lower case; the last of repeated ones."""
 
     @property
     def name(self) -> str:
-        """What the file seems to be called: as the server says, else the last part of the path."""
+        """The file name: of Content-Disposition, else the last part of the path."""
         said = FILE_NAME.search(self.headers.get("content-disposition", ""))
         path = self.url.partition("?")[0].partition("#")[0].split("://", 1)[-1]
         found = said[1] if said else path.partition("/")[2]
@@ -50,7 +50,7 @@ class Fetched(Struct, frozen=True):
 
 
 class Outbound:
-    """Fetches under `rules`. One for each set of rules; it holds connections, so close it."""
+    """Fetches URLs under `rules`. Holds connections: close it."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Outbound:
         same_origin: bool = False,
         query: tuple[str, ...] = (),
     ) -> Fetched:
-        """The answer, whatever its status. `same_origin`: a redirect to another origin is an error.
-        `query` are escaped pairs of the URL's that a redirect within the origin keeps, as it keeps headers.
+        """Fetch a URL and return the response of any status. `same_origin`: a redirect to another origin is
+        an error. `query`: escaped pairs that a redirect within the origin keeps, as it keeps headers.
 
         Raises AddressRefused, UpstreamRefused, UpstreamTimeout, UpstreamTooLarge or UpstreamGarbled.
         """
@@ -173,7 +173,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 def with_query(url: str, query: tuple[str, ...]) -> str:
-    """The address with these pairs in its query, except for those that it has."""
+    """Add pairs to a URL's query, except for names that it has."""
     address, _, asked = url.partition("?")
     pairs = asked.split("&") if asked else []
     named = {pair.partition("=")[0] for pair in pairs}

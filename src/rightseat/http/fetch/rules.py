@@ -1,4 +1,4 @@
-"""Which hosts and addresses may be called. An address is judged after DNS: a name is only a claim."""
+"""Rules for hosts and addresses that may be called. Addresses are checked after DNS resolution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
-# An own list: what the standard library calls global has changed between its releases.
+# Our own list: `is_global` of the standard library differs between Python releases.
 PRIVATE = networks(
     "10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"
 )
@@ -30,19 +30,19 @@ NEVER_4 = networks(
     "203.0.113.0/24",
     "224.0.0.0/4",
     "240.0.0.0/4",
-    # A cloud's own service for its machines, at an address that looks public.
+    # Azure's metadata service, at an address that looks public.
     "168.63.129.16/32",
 )
-# The newer kind the other way round: one block is public, less those parts that wrap another address.
+# IPv6 as an allowlist: one block is public, without the ranges that embed other addresses.
 PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
 NEVER_6 = networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 
 class Rules:
-    """`hosts`: the only names that may be called (`name`, `name:port`, `*.name`); None is any public one.
+    """`hosts`: the only names that may be called (`name`, `name:port`, `*.name`); None: any public host.
 
-    `allow`: what may be called although it is not public: networks (`10.1.0.0/16`), or names, whose private
-    and loopback addresses are then fine. Link-local and metadata addresses must be listed as networks.
+    `allow`: exceptions for addresses that are not public: networks (`10.1.0.0/16`), or names whose private
+    and loopback addresses are then allowed. Link-local and metadata addresses must be listed as networks.
     """
 
     def __init__(self, hosts: Iterable[str] | None = None, allow: Iterable[str] = ()) -> None:
@@ -58,7 +58,7 @@ class Rules:
                 self.names.add(plain_name(entry))
 
     def check_host(self, host: str, port: int) -> None:
-        """Refuse a host by its name alone, before anybody is asked where it is."""
+        """Raise AddressRefused for a host by its name alone, before DNS."""
         name = plain_name(host)
         if self.hosts is not None and not listed(name, port, self.hosts):
             raise AddressRefused(
@@ -70,7 +70,7 @@ class Rules:
             self.check_address(host, str(address))
 
     def check_address(self, host: str, text: str) -> None:
-        """Refuse an address that a host has led to. A zone id is never right for a public address."""
+        """Raise AddressNotPublic for a resolved address that is not allowed."""
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
@@ -83,7 +83,7 @@ class Rules:
             raise NotPublic(host)
 
     def reachable(self, text: str) -> bool:
-        """Whether any host at all may lead to this address."""
+        """Whether any host may resolve to this address."""
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
@@ -114,7 +114,7 @@ def literal(name: str) -> Address | None:
 
 
 def plain_name(host: str) -> str:
-    """A host as it is compared: `Localhost.` is localhost."""
+    """Return a host as it is compared: lower case, without brackets and trailing dot."""
     return host.strip().strip("[]").rstrip(".").lower()
 
 
@@ -124,7 +124,7 @@ def shown(host: str) -> str:
 
 class NotPublic(AddressRefused):
     def __init__(self, host: str) -> None:
-        # Where the name leads is not said: that would make a map of the network behind this server.
+        # The address is not told: it would map the network behind this server.
         super().__init__(
             f"Host {shown(host)} does not lead to a public address, so it is not called. "
             "Use a public address, or ask the operator to allow this one."

@@ -1,4 +1,4 @@
-"""A URL that a stranger wrote, read once and strictly: what is checked is exactly what is called."""
+"""Strict parsing of foreign URLs: what is checked is exactly what is called."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rightseat.http.fetch.rules import literal, plain_name, shown
 MAX_URL = 8192
 PORTS = {"http": 80, "https": 443}
 NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
-# One host and at most one port: parsers disagree about everything else that could stand here.
+# One host and at most one port: parsers disagree about anything else.
 AUTHORITY = re.compile(r"(?:\[[^\[\]@]*\]|[^\[\]@:]+)(?::[0-9]*)?")
-# Digits or hexadecimal at the end: resolvers read 0x7f.1, 0177.1 and 2130706433 as 127.0.0.1.
+# A numeric last label: resolvers read 0x7f.1, 0177.1 and 2130706433 as 127.0.0.1.
 NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
-# What may stand in a path or a query as it is; `%` because it was escaped before.
+# Characters that stay as they are in path and query; `%` because they are escaped already.
 SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
@@ -34,7 +34,7 @@ class Target(Struct, frozen=True):
 
 
 def target(text: str) -> Target:
-    """The URL, or AddressRefused with what is wrong about it."""
+    """Parse a URL; raises AddressRefused."""
     check_text(text)
     try:
         parts = urlsplit(text.strip(" "))
@@ -51,7 +51,7 @@ def target(text: str) -> Target:
     port = PORTS[parts.scheme] if port is None else port
     if port == 0:
         raise AddressRefused("The URL's port is 0. Name the port that the server listens on.")
-    # Taken as it is: a signed URL with one escape rewritten is no longer valid.
+    # Escapes are kept: a signed URL with one escape rewritten is no longer valid.
     path, query = quote(parts.path or "/", safe=SAFE), quote(parts.query, safe=SAFE)
     url = URL.build(scheme=parts.scheme, host=host, port=port, path=path, query_string=query, encoded=True)
     return Target(parts.scheme, host, port, url)
@@ -71,7 +71,7 @@ def unreadable() -> AddressRefused:
 
 
 def joined(base: Target, location: str) -> Target:
-    """Where a redirect leads, by the same rules."""
+    """Return the target of a redirect, parsed by the same rules."""
     check_text(location)
     try:
         return target(urljoin(str(base.url), location))
@@ -80,7 +80,7 @@ def joined(base: Target, location: str) -> Target:
 
 
 def ascii_host(written: str) -> str:
-    """The host in the form that goes to DNS: full-width digits and other dots have become plain by then."""
+    """Return the host as it goes to DNS: IDNA-encoded, full-width digits and dots normalized."""
     wrong = AddressRefused(
         f"Host {shown(written)} is not a host name or a plain IP address. Write one of them."
     )

@@ -1,4 +1,4 @@
-"""What is sent to others while somebody watches: for people who try an operation by hand."""
+"""Records the requests that a task sends, for the playground's tool trials."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from rightseat.config.secret import mask
 
 _SEEN: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)
-# Of all other headers only the names: one may be somebody's key.
+# Values of all other headers are masked: one may be a key.
 SHOWN = ("accept", "content-type", "user-agent")
 MOST = 4000
 
 
 @contextmanager
 def watching() -> Iterator[list[dict[str, Any]]]:
-    """The requests that this task makes meanwhile, the first one first."""
+    """Record the requests of this task within the block, in order; yields the list."""
     seen: list[dict[str, Any]] = []
     token = _SEEN.set(seen)
     try:

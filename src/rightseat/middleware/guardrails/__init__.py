@@ -1,9 +1,9 @@
-"""Guardrails: what may be asked and what may be answered.
+"""Guardrails: rules for input and output texts.
 
-`rules` says what is allowed; `words`, `patterns` and `redact` find it in a text, whole or as it comes;
-`screen` holds back of a stream what they still look at. `asking` and `speaking` are the two directions,
-`layer` puts them around a Responder. `checks` and `judge` ask somebody else; `marking` shows a model which
-results come from outside.
+`rules` holds the policies and the filter of a streamed text; `matchers` (words, patterns) and `personal_data`
+find violations in whole or streamed texts. `input_checks` and `output_filter` are the two directions,
+`checks` calls validators, services and a judge model, `layer` applies all to a Responder and fences untrusted
+tool results.
 """
 
 from rightseat.middleware.guardrails.layer import Guards, guardrails

@@ -1,4 +1,4 @@
-"""What is asked, before anybody answers: refused, or passed on without what nobody should see."""
+"""Input checks: a turn is refused, or passed on without denied texts and personal data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 ModelOf = Callable[[str | None], Model | None]
-"""The model of an assistant, where it has one."""
+"""Returns the model of an assistant, or None."""
 REMOVED = "[removed: not allowed here]"
-"""Stands where somebody said before what was refused then: clients post it again with every turn."""
+"""Replaces earlier messages that were refused, because clients post them again with every turn."""
 
 
 MOST_CHECKED = 8
-"""Messages since the last answer that others are asked about. Who says more at once loses the oldest."""
+"""Unanswered messages that checks see; older ones are removed."""
 
 
 def refused(guard: Guard, kind: str, reason: str = "") -> GuardrailRefused:
@@ -33,8 +33,8 @@ def refused(guard: Guard, kind: str, reason: str = "") -> GuardrailRefused:
 
 
 def unanswered(turn: Turn) -> list[int]:
-    """The numbers of what was said since the last answer, the newest first. Words of an answer at the end are
-    the client's own, which the model is to go on with: what they follow was not answered yet."""
+    """Return the indices of user messages since the last answer, newest first. A trailing assistant text is a
+    prefill of the client, not an answer."""
     end = len(turn.messages)
     while end and not turn.answers and prefilled(turn.messages[end - 1]):
         end -= 1
@@ -52,13 +52,13 @@ def prefilled(message: Message) -> bool:
 
 
 def newest(turn: Turn) -> int:
-    """The number of what was said last, if nobody has answered it; else one that no message has. What stands
-    before it was refused or answered once: to refuse it again would end the conversation."""
+    """Return the index of the newest unanswered user message, else the number of messages. Earlier ones were
+    refused or answered before: refusing them again would end the conversation."""
     return next(iter(unanswered(turn)), len(turn.messages))
 
 
 def admitted(guard: Guard, turn: Turn) -> Turn:
-    """The turn as it may be answered, by all rules that need nobody else."""
+    """Apply the rules that need no model or service; return the cleaned turn or raise GuardrailRefused."""
     rules = guard.input
     last = newest(turn)
     new = [message.text for message in turn.messages[last : last + 1]]
@@ -76,9 +76,8 @@ def admitted(guard: Guard, turn: Turn) -> Turn:
 
 
 def narrowed(guard: Guard, turn: Turn, new: list[str], denied: Words) -> None:
-    """Topics by their words, those that the client adds too. An answer to a question of ours is on topic, as
-    is what one assistant asks of another; where a model or a service judges, what must be asked about is its
-    business."""
+    """Check topics by their words, including the client's. Answers to interrupts and sub-runs are always on
+    topic. If a topical check is configured, it decides about allowed topics."""
     if not new or turn.answers or turn.depth:
         return
     if any(denied.within(text) for text in new):
@@ -91,7 +90,7 @@ def narrowed(guard: Guard, turn: Turn, new: list[str], denied: Words) -> None:
 
 
 def cleaned(guard: Guard, turn: Turn, last: int, denied: Words) -> Turn:
-    """Without what was refused before, and without personal data."""
+    """Return the turn without earlier refused messages and without personal data."""
     rules = guard.input
     if not rules and not denied:
         return turn
@@ -119,12 +118,12 @@ def clean(message: Message, rules: Lists, denied: Words, *, new: bool) -> Messag
 
 
 def waits(guard: Guard) -> bool:
-    """Whether somebody must be asked before an answer can begin."""
+    """Whether asynchronous checks must run before the answer."""
     return bool(guard.input.max_tokens) or any("input" in check.directions for check in guard.checks)
 
 
 async def checked(guard: Guard, turn: Turn, model: ModelOf) -> Turn:
-    """The turn by the rules that need somebody else: a model's own count, a judge, a validator."""
+    """Apply the rules that need a model or service (tokens, judge, validators); return the turn."""
     messages = list(turn.messages)
     for place, number in enumerate(unanswered(turn)):
         if place < MOST_CHECKED:
@@ -139,7 +138,7 @@ async def checked(guard: Guard, turn: Turn, model: ModelOf) -> Turn:
 
 
 async def passed(guard: Guard, turn: Turn, message: Message, model: ModelOf, *, new: bool) -> Message:
-    """What was said, as it may go on. What is not new was refused before: it is removed, not refused."""
+    """Return the message as checks allow it. Only a new message is refused; an older one is replaced."""
     if not message.text or message.text == REMOVED:
         return message
     try:
@@ -155,7 +154,7 @@ async def passed(guard: Guard, turn: Turn, message: Message, model: ModelOf, *, 
 
 
 async def count(text: str, model: Model | None) -> int:
-    """Tokens: the model's own count where it tells, else an estimate."""
+    """Count tokens by the model's tokenizer, else estimate them."""
     tokenize = getattr(model, "tokenize", None)
     if tokenize is None:
         return estimate(text)
@@ -164,7 +163,7 @@ async def count(text: str, model: Model | None) -> int:
 
 async def judged(guard: Guard, turn: Turn, text: str, model: ModelOf) -> str:
     most = guard.input.max_tokens
-    # No token is less than a byte.
+    # A token has at least one byte.
     if most and len(text.encode(errors="replace")) > most and await count(text, model(turn.assistant)) > most:
         raise refused(guard, "tokens")
     for check in guard.checks:

@@ -1,4 +1,4 @@
-"""Checks that cannot be made by words alone: a function of the operator's, or a service asked by HTTP."""
+"""Checks by an operator's function or by an HTTP service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def failed(name: str, failing: Failing, why: str) -> Verdict:
 
 
 class Local:
-    """A function `(text, direction, turn)` that gives None, Refuse or Replace. A plain one gets a thread."""
+    """A check by a function `(text, direction, turn)` that returns None, Refuse or Replace. A plain function
+    runs in a thread."""
 
     topical = False
 
@@ -53,7 +54,7 @@ class Local:
         self.threads = Threads()
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
-        # A task, whose error can be looked at: whatever a stranger's function raises, the run decides.
+        # A task, so that any exception of the function can be handled.
         task = asyncio.ensure_future(self.called(text, direction, turn))
         try:
             done, _ = await asyncio.wait([task], timeout=self.seconds)
@@ -76,19 +77,19 @@ class Local:
         return await found if inspect.isawaitable(found) else found
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing: there are no resources."""
 
 
 class Told(Struct):
-    """What CopilotKit's cloud answers."""
+    """Response of CopilotKit cloud's validation service."""
 
     status: str
     reason: str | None = None
 
 
 class Remote:
-    """A service that speaks CopilotKit cloud's contract: what is said and what topics there are is posted to
-    `/guardrails/validate`, and it answers allowed or denied with a reason."""
+    """A check by a service with CopilotKit cloud's contract: POST text and topics to `/guardrails/validate`;
+    the response is `allowed`, or `denied` with a reason."""
 
     topical = True
 

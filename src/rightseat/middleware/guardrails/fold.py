@@ -1,8 +1,8 @@
-"""Characters as symbols to compare by: without case, width or what nobody sees, and with the edges of words.
+"""Folding of characters to comparable symbols: without case, width or invisible characters, with word edges.
 
-Every character is folded by itself, so that a text gives the same symbols however it is cut into pieces. An
-edge stands where letters and digits begin or end. Scripts that are written without spaces have no edges: a
-word of theirs is found anywhere.
+Each character is folded alone, so that a text gives the same symbols however it is chunked. A word edge is
+where letters and digits begin or end. Scripts written without spaces have no edges: their words match
+anywhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 EDGE = "\x00"
-"""Between a word and what is none. No text has it: control characters are folded away."""
+"""Symbol between word and non-word characters. No text contains it: control characters are removed."""
 SPACE = " "
 UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -25,28 +25,28 @@ UNSPACED = (
     (0x20000, 0x3FFFF),
 )
 HIDDEN = ("Cf", "Cc", "Cn", "Co", "Cs")
-"""Categories of characters that show nothing: a soft hyphen, a zero-width space."""
+"""Unicode categories of invisible characters, such as soft hyphen and zero-width space."""
 
 
 @lru_cache(maxsize=1 << 14)
 def folded(char: str) -> str:
-    """The symbols of one character: none of what nobody sees, one SPACE for any white space."""
+    """Return the symbols of one character: none if it is invisible, SPACE for white space."""
     if char.isspace():
         return SPACE
     if unicodedata.category(char) in HIDDEN or is_selector(char):
         return ""
-    # Twice: what case folding makes of a character may be compatible with something shorter.
+    # Normalize twice: case folding may produce compatibility characters.
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
 
 
 def is_selector(char: str) -> bool:
-    """Chooses among the looks of the character before it, and shows nothing itself."""
+    """Whether the character is an (invisible) variation selector."""
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
 @lru_cache(maxsize=1 << 14)
 def lettered(symbol: str) -> bool:
-    """Whether a symbol is of a word that has edges."""
+    """Whether a symbol belongs to a word with edges."""
     code = ord(symbol)
     if any(first <= code <= last for first, last in UNSPACED):
         return False
@@ -54,12 +54,12 @@ def lettered(symbol: str) -> bool:
 
 
 def letters(text: str) -> str:
-    """Only the folded characters that show something, one after the other: quick for a long text."""
+    """Return the folded visible characters without white space; fast for long texts."""
     return text.translate({ord(char): folded(char).replace(SPACE, "") for char in set(text)})
 
 
 def symbols(text: str) -> str:
-    """All symbols of a text that stands alone, runs of white space as one, without it at the ends."""
+    """Return all symbols of a complete text with word edges, white space collapsed and trimmed."""
     found = []
     before = False
     for symbol in SPACE.join("".join(map(folded, text)).split()):

@@ -1,4 +1,4 @@
-"""Topics judged by a model, which answers yes or no for each."""
+"""Topic check by a model, which answers yes or no for each topic."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rightseat.types.turn import Turn
 
 Topics = Mapping[str, tuple[str, ...]]
 MOST = 8000
-"""Characters of a message that are shown to the model: its beginning and its end."""
+"""Characters of a message that the model sees: its beginning and its end."""
 PROMPT = Path(__file__).with_name("judge.txt")
 
 
 class Judge:
-    """`deny` and `allow` are topics by name, each with words that belong to it."""
+    """A check by a judge model. `deny` and `allow` are topics by name, each with example words."""
 
     topical = True
     directions: tuple[Direction, ...] = ("input",)
@@ -50,7 +50,7 @@ class Judge:
         self.failing = failing
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
-        # What the client adds is asked about too: it can only make the rules stricter.
+        # The client's topics count too: they can only make the rules stricter.
         deny = {**self.deny, **named(turn.topics.deny)}
         wanted = [self.allow, named(turn.topics.allow)]
         every = {**deny, **wanted[0], **wanted[1]}
@@ -68,13 +68,13 @@ class Judge:
         return None
 
     def watched(self, watch: Watch) -> Judge:
-        """With its model under watch: what it reads and says is counted and paid for as any other's."""
+        """Return a copy with a wrapped model, so that its calls are metered and billed."""
         found = copy(self)
         found.model = watch(self.model, self.source)
         return found
 
     async def close(self) -> None:
-        # No assistant need have it; to close one twice is no harm.
+        # The model may belong to no assistant; closing it twice is harmless.
         if (close := getattr(self.model, "close", None)) is not None:
             await close()
 
@@ -93,7 +93,7 @@ def question(topics: Topics, text: str) -> str:
         f"- {name}" + (f" (such as: {', '.join(words)})" if words else "") for name, words in topics.items()
     )
     shown = text if len(text) <= MOST else f"{text[: MOST // 2]}\n…\n{text[-MOST // 2 :]}"
-    # As JSON: the message cannot end where it says that it does.
+    # As JSON, so that the message cannot fake its own end.
     return prompt().format(topics="\n".join(lines), message=msgspec.json.encode(shown).decode())
 
 

@@ -1,4 +1,4 @@
-"""Guardrails as a Layer: what is asked is checked before anybody answers, what is answered as it comes."""
+"""Guardrails as a Layer: input is checked before the run, output while it streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = Topics()
 
 
 class Guards(Struct, frozen=True):
-    """The rules of each assistant by name; those of `default` hold for all that have none."""
+    """Policies by assistant; `default` applies to all others."""
 
     default: Guard = Guard()
     named: Mapping[str, Guard] = {}
@@ -30,7 +30,7 @@ class Guards(Struct, frozen=True):
         return self.named.get(assistant or "default", self.default)
 
     def watched(self, watch: Watch) -> Guards:
-        """With the models that judge under watch."""
+        """Return a copy whose judge models are wrapped."""
 
         def seen(guard: Guard) -> Guard:
             checks = (check.watched(watch) if isinstance(check, Judge) else check for check in guard.checks)
@@ -45,7 +45,7 @@ class Guards(Struct, frozen=True):
 
 
 def guardrails(guards: Guards, model: ModelOf) -> Layer:
-    """`model` gives that of an assistant, for counting tokens."""
+    """Layer that applies the policies. `find_model` returns an assistant's model, for counting tokens."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
@@ -55,7 +55,7 @@ def guardrails(guards: Guards, model: ModelOf) -> Layer:
             turn = arranged(guard, admitted(guard, turn))
             if waits(guard):
                 return waited(inner, guard, turn, model)
-            # Not a generator of its own where no rule speaks of answers: every token would pay for it.
+            # Without output rules, no generator of its own: it would cost time for each token.
             return screened(inner(turn), guard, turn) if speaks(guard) else inner(turn)
 
         return respond
@@ -64,7 +64,7 @@ def guardrails(guards: Guards, model: ModelOf) -> Layer:
 
 
 def arranged(guard: Guard, turn: Turn) -> Turn:
-    """With the form that answers must have, and the care that tools are called with."""
+    """Return the turn with the policy's output schema and tool confirmation."""
     if guard.schema is not None and turn.output_schema is None and turn.raw is None and not turn.depth:
         turn = replace(turn, output_schema=guard.schema)
     if guard.untrusted.confirm != turn.caution and guard.untrusted.confirm != "off":

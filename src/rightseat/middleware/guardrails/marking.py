@@ -1,8 +1,7 @@
-"""Results from outside, shown to a model so that it can tell them from what people say.
+"""Fences around untrusted tool results, against prompt injection.
 
-Whoever writes such a result may try to give orders. A fence says where it begins and ends, with a mark that
-its author cannot know; the mark is the same each time the result is shown, so that what a model has read is
-not read again.
+A fence has an id that the author of a result cannot know. The id of a result is stable, so that the model's
+prompt cache stays valid.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NOTE = (
 
 
 class Marked:
-    """A model that is shown results of all but the `trusted` tools in a fence, and without personal data."""
+    """A model wrapper that fences and redacts the results of all but `trusted` tools."""
 
     def __init__(
         self, model: Model, trusted: Container[str], *, fence: bool, redaction: Personal | None
@@ -41,7 +40,7 @@ class Marked:
         self.redaction = redaction
         self.key = secrets.token_bytes(16)
 
-    # Hidden from the checker: it would take any misspelt attribute for one of the inner model's.
+    # Hidden from mypy, which would accept any misspelt attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -60,7 +59,7 @@ class Marked:
             self.result(message) if foreign else message
             for message, foreign in zip(prompt.messages, outside, strict=True)
         ]
-        # With tools from the first prompt on: one that changed later would have to be read anew.
+        # With tools, add the note from the first prompt on: a later change would invalidate the prompt cache.
         noted = self.fence and (prompt.tools or any(outside))
         return replace(prompt, messages=tuple(told(messages))) if noted else replaced(prompt, messages)
 
@@ -84,7 +83,7 @@ def replaced(prompt: Prompt, messages: list[Message]) -> Prompt:
 
 
 def told(messages: list[Message]) -> list[Message]:
-    """With a word on what the fence means, after the instructions that there are."""
+    """Return the messages with an explanation of fences appended to the system message."""
     first = 1 if messages and messages[0].role in ("system", "developer") else 0
     if not first:
         return [said("system", NOTE), *messages]
@@ -93,8 +92,8 @@ def told(messages: list[Message]) -> list[Message]:
 
 
 def marked(assistants: Iterable[Assistant], guards: Guards) -> list[Assistant]:
-    """The assistants with what their rules say of results from outside; a model that several share stays one
-    where they agree."""
+    """Wrap the models of assistants whose policy fences or redacts untrusted results. Assistants with equal
+    rules keep sharing one model."""
     models: dict[tuple[object, ...], Model] = {}
 
     def around(model: Model, assistant: Assistant) -> Model:

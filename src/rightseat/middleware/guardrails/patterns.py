@@ -1,4 +1,4 @@
-"""Regular expressions that cannot run away: matched in linear time, by the engine of the schema checks."""
+"""Regular expressions matched in linear time, by the engine of jsonschema_rs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rightseat.middleware.guardrails.words import Found
 
 MAX_BYTES = 1 << 20
 WINDOW = 200
-"""Characters of a stream that are seen at once. A match that is longer may pass."""
+"""Characters of a stream that are matched at once; a longer match may be missed."""
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
 _ANCHORED = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
 _BETWEEN = re.compile(r"\W")
 
 
 class Patterns:
-    """Expressions of which none may be found. They know no look-around and no back reference."""
+    """Denied expressions, without look-around and back references."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.listed = tuple(patterns)
@@ -39,7 +39,7 @@ def compiled(pattern: str) -> jsonschema_rs.Draft202012Validator:
     try:
         return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_LINEAR, offline=True)
     except ValueError:
-        # jsonschema_rs.ValidationError is one. It says no more than that.
+        # jsonschema_rs.ValidationError is a ValueError without details.
         raise ConfigError(
             f"{pattern[:100]!r} is not an expression that is taken here: look-around (?=…), back references "
             r"\1 and expressions that are too large are not, because they can take for ever."
@@ -47,13 +47,13 @@ def compiled(pattern: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def anchored(pattern: str) -> bool:
-    """Whether it speaks of a text's beginning or end, which a stream has none of."""
+    """Whether the expression is anchored at the text's start or end, which a stream does not have."""
     return _ANCHORED.search(pattern) is not None
 
 
 class PatternScan:
-    """One text under way. The last `window` characters are held back, and those before are kept to look at
-    once more, from the beginning of a word: an expression must not take a cut for the edge of one."""
+    """Scan of one streamed text. The last `window` characters are held back; the text before is kept from the
+    beginning of a word, so that a cut is not taken for a word edge."""
 
     def __init__(self, patterns: Patterns, kind: str, window: int) -> None:
         self.patterns = patterns
@@ -64,7 +64,7 @@ class PatternScan:
     def feed(self, text: str) -> int:
         self.text += text
         found = self.patterns.within(self.text)
-        # What is found whether a word goes on or ends here is found for certain.
+        # A match is certain if it holds whether or not the word continues.
         if found and all(self.patterns.within(self.text + after) for after in "_ "):
             raise Found(self.kind)
         held = min(len(self.text), self.window - (not found))

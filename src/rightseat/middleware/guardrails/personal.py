@@ -1,4 +1,4 @@
-"""Personal data and secrets by their form: addresses, numbers with checksums, keys."""
+"""Patterns of personal data and secrets: addresses, numbers with checksums, keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rightseat.middleware.guardrails.shapes import Shape
 
 TOKEN = r"[A-Za-z0-9_-]"
 BASE64 = r"[A-Za-z0-9+/=\s]"
-# A number that is part of a longer one, of an amount or of a name is no phone.
+# A number within a longer one, an amount or a name is not a phone number.
 BEFORE = r"[0-9A-Za-z.,+/=_-]"
 AFTER = r"[0-9A-Za-z+/=_-]"
 
@@ -19,7 +19,7 @@ def digits(text: str) -> list[int]:
 
 
 def card(text: str) -> bool:
-    """How cards begin, and their check digit."""
+    """Whether the prefix and the Luhn check digit are those of a payment card."""
     found = digits(text)
     start = int("".join(map(str, found[:4])))
     if not 3000 <= start <= 6999 and not (2221 <= start <= 2720 and len(found) == 16):
@@ -45,11 +45,11 @@ LENGTHS = {
     29: "BR UA",
     31: "MT",
 }
-"""Of an IBAN, by country."""
+"""Countries by the length of their IBAN."""
 
 
 def iban(text: str) -> bool:
-    """Length by country, and the remainder by 97."""
+    """Whether the length fits the country and the checksum modulo 97 is 1."""
     bare = re.sub(r"\s", "", text).upper()
     if bare[:2] not in LENGTHS.get(len(bare), "").split():
         return False
@@ -57,7 +57,7 @@ def iban(text: str) -> bool:
 
 
 def resident(text: str) -> bool:
-    """A Chinese resident's number: a date of birth, and a check digit that may be an X."""
+    """Whether the text has a date of birth and a valid check digit, which may be an X."""
     month, day = int(text[10:12]), int(text[12:14])
     if not (text[6:8] in ("18", "19", "20") and 1 <= month <= 12 and 1 <= day <= 31):
         return False
@@ -66,7 +66,7 @@ def resident(text: str) -> bool:
 
 
 def social(text: str) -> bool:
-    """A number that the United States give out."""
+    """Whether area, group and serial are in the assigned ranges."""
     area, group, serial = re.split("[ -]", text)
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
@@ -76,7 +76,7 @@ def address(text: str) -> bool:
 
 
 def dialled(text: str) -> bool:
-    """Digits enough for a number that somebody could call, written as one."""
+    """Whether the text has 8 to 15 digits."""
     return 8 <= len(digits(text)) <= 15
 
 
@@ -89,7 +89,7 @@ def mailbox(text: str) -> bool:
 
 
 def grouped(length: int) -> str:
-    """An IBAN as people write it, in groups of four."""
+    """Return the form of an IBAN that is written in groups of four."""
     groups, rest = divmod(length - 4, 4)
     return r"[A-Z]{2}\d{2}" + " [A-Z0-9]{4}" * groups + f" [A-Z0-9]{{{rest}}}" * bool(rest)
 
@@ -109,7 +109,7 @@ KEYS = {
     "hf_": 30,
     "npm_": 30,
 }
-"""How keys of well-known services begin, and how long the rest is at least."""
+"""Prefixes of well-known services' keys, with the minimum length of the rest."""
 PEM = ("RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PRIVATE KEY")
 SHAPES: dict[str, tuple[Shape, ...]] = {
     "email": (
@@ -134,12 +134,12 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
         *(Shape(grouped(length), holds=iban) for length in LENGTHS),
     ),
     "phone": (
-        # By its country's number.
+        # With a country code.
         Shape(r"\+[1-9][0-9 ().-]{6,18}\d", holds=dialled),
         # A Chinese mobile.
         Shape(r"1[3-9]\d{9}", apart=BEFORE, after=AFTER),
         Shape(r"1[3-9]\d[ -]\d{4}[ -]\d{4}", apart=BEFORE, after=AFTER),
-        # As it is written in North America, and with an area's number in brackets anywhere.
+        # North American form, and an area code in brackets.
         Shape(r"[2-9]\d{2}[ .-][2-9]\d{2}[ .-]\d{4}", apart=BEFORE, after=AFTER),
         Shape(r"(\d{2,5})[ -]{0,1}\d{3,4}[ .-]\d{3,4}", apart=BEFORE, after=AFTER),
         # A landline with a leading zero: 030 12345678, 010-87654321.
@@ -172,6 +172,6 @@ KINDS = tuple(SHAPES)
 
 
 def shapes(kinds: Iterable[str]) -> list[tuple[str, Shape]]:
-    """In the order of the table: where two begin at the same place, the first counts."""
+    """Return the patterns of `kinds` in table order: of two matches at one place, the first wins."""
     wanted = set(kinds)
     return [(kind, shape) for kind in KINDS if kind in wanted for shape in SHAPES[kind]]

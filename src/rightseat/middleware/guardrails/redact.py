@@ -1,4 +1,4 @@
-"""Personal data found in a text, whole or as it comes: both give the same."""
+"""Finder of personal data in whole and streamed texts, with equal results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHORT = 400
 
 
 class Edit(NamedTuple):
-    """Characters of a text that are replaced."""
+    """A replacement of a text range."""
 
     start: int
     end: int
@@ -26,18 +26,18 @@ def mask(kind: str) -> str:
 
 
 class Personal:
-    """The kinds that are looked for."""
+    """Finds and redacts personal data of the given kinds."""
 
     def __init__(self, kinds: Iterable[str] = KINDS) -> None:
         self.shapes = shapes(kinds)
-        # Case matters to shapes, and digits and letters are ASCII's: others are another's business.
+        # Patterns are case-sensitive and ASCII only.
         self.begun = re.compile("|".join(shape.begun for _, shape in self.shapes) or r"(?!)", re.ASCII)
         self.any = re.compile("|".join(shape.whole for _, shape in self.shapes) or r"(?!)", re.ASCII)
         self.most = max((shape.most for _, shape in self.shapes), default=0)
 
     def edits(self, text: str, start: int = 0) -> Iterator[Edit]:
-        """All that is found from there on: the first first, and nothing twice."""
-        # In a short piece one look for all costs less than one for each; nearly always there is nothing.
+        """Yield the non-overlapping matches from `start` on, in order."""
+        # In a short text, one search for all patterns is cheaper and mostly finds nothing.
         if len(text) < SHORT and self.any.search(text, start) is None:
             return
         found: dict[Shape, tuple[int, int, str] | None] = {}
@@ -70,13 +70,13 @@ def first(found: tuple[int, int, str]) -> int:
 
 
 class PersonalScan:
-    """One text under way: `edits` are those that nothing to come can change."""
+    """Scan of one streamed text; `edits` are final: no later text can change them."""
 
     def __init__(self, personal: Personal) -> None:
         self.personal = personal
         self.edits: list[Edit] = []
         self.text = ""
-        """What may still become something, after the one character before it: shapes look back that far."""
+        """The text that may still become a match, after one character for the look-behind."""
         self.offset = 0
         self.at = 0
 
@@ -85,7 +85,7 @@ class PersonalScan:
         return self.settle()
 
     def settle(self) -> int:
-        """Take what is certain; how much of the end is not."""
+        """Take the final edits; return how many characters at the end are undecided."""
         text, at = self.text, self.at
         while True:
             begun = self.personal.begun.search(text, at)

@@ -1,4 +1,4 @@
-"""What is allowed in one direction, and what is said to whoever is refused."""
+"""Guardrail policies: rules for input and output, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def sentence(direction: Direction, kind: str) -> str:
 
 
 class Lists(Struct, frozen=True, kw_only=True):
-    """Rules of one direction. Nothing is what no rule speaks of."""
+    """Rules of one direction; false if there are none."""
 
     deny: Words = field(default_factory=lambda: Words(()))
     topics: Words = field(default_factory=lambda: Words(()))
     """The words of denied topics."""
     allow: Words = field(default_factory=lambda: Words(()))
-    """If there are any, one of them must be in what is asked."""
+    """If not empty, an input must contain one of these words."""
     patterns: Patterns = field(default_factory=lambda: Patterns(()))
     window: int = WINDOW
     max_chars: int = 0
@@ -47,7 +47,7 @@ class Lists(Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     """Kinds of personal data that are refused."""
     redacted: tuple[str, ...] = ()
-    """Kinds that are replaced by their name."""
+    """Kinds of personal data that are replaced by their name."""
 
     def __bool__(self) -> bool:
         texts = self.deny or self.topics or self.allow or self.patterns
@@ -58,7 +58,7 @@ class Lists(Struct, frozen=True, kw_only=True):
         return personal(self.redacted) if self.redacted else None
 
     def problem(self, text: str) -> str | None:
-        """Which kind of rule a whole text breaks. The cheapest rules are asked first."""
+        """Return the kind of rule that a whole text breaks, or None. Cheap rules come first."""
         if self.max_chars and len(text) > self.max_chars:
             return "length"
         if problem := self.denied(text):
@@ -68,7 +68,7 @@ class Lists(Struct, frozen=True, kw_only=True):
         return None
 
     def denied(self, text: str) -> str | None:
-        """The same by the rules for what is said alone."""
+        """Return the kind of word, topic or pattern rule that a whole text breaks, or None."""
         if self.deny.within(text):
             return "words"
         if self.topics.within(text):
@@ -76,7 +76,7 @@ class Lists(Struct, frozen=True, kw_only=True):
         return "pattern" if self.patterns.within(text) else None
 
     def screen(self) -> Screen:
-        """For one text of an answer."""
+        """Make the filter of one output text."""
         scans: list[Scan] = []
         if self.deny:
             scans.append(self.deny.scan("words"))
@@ -92,7 +92,7 @@ class Lists(Struct, frozen=True, kw_only=True):
 
 
 class Refusal:
-    """Personal data that ends an answer."""
+    """A scan that ends the answer at refused personal data."""
 
     def __init__(self, kinds: Personal) -> None:
         self.scan = kinds.scan()
@@ -112,7 +112,7 @@ class Refusal:
 
 
 class Untrusted(Struct, frozen=True, kw_only=True):
-    """What is done about results that come from outside."""
+    """Treatment of tool results from untrusted sources."""
 
     mark: bool = False
     redacted: tuple[str, ...] = ()
@@ -120,19 +120,19 @@ class Untrusted(Struct, frozen=True, kw_only=True):
 
 
 class Guard(Struct, frozen=True, kw_only=True):
-    """All rules of one name."""
+    """All rules of one assistant."""
 
     input: Lists = field(default_factory=Lists)
     output: Lists = field(default_factory=Lists)
     refusal: str = ""
-    """Said instead of the sentence of the rule that was broken."""
+    """Message of a refusal, in place of the rule's own."""
     replacement: str = ""
-    """Said in place of the rest of an answer, which then ends as any other. Without it the run fails."""
+    """Text that replaces the rest of a stopped answer, which then ends normally. Empty: the run fails."""
     schema: dict[str, Any] | None = None
-    """For answers of which the client asks no form."""
+    """Output schema of answers for which the client requests none."""
     untrusted: Untrusted = Untrusted()
     checks: tuple[Check, ...] = ()
-    """Judges and validators, of both directions."""
+    """Judges and validators of both directions."""
 
     def __bool__(self) -> bool:
         untrusted = self.untrusted.confirm != "off" or self.untrusted.redacted

@@ -1,4 +1,4 @@
-"""One text as it passes: what scans still look at is held back, the rest goes on in the pieces it came in."""
+"""Filter of one streamed text: undecided characters are held back, the rest passes in its original pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Piece(NamedTuple):
 
 
 class Screen:
-    """`scans` raise Found; one of them may be a redaction, which replaces what it finds."""
+    """Runs `scans`, which raise RuleViolation; a PersonalDataScan among them replaces its matches."""
 
     def __init__(self, scans: tuple[Scan, ...], most: int = 0) -> None:
         self.scans = scans
@@ -25,12 +25,12 @@ class Screen:
         self.most = most
         self.pieces: deque[Piece] = deque()
         self.start = 0
-        """Where the first of the pieces begins in the text."""
+        """Offset of the first held piece in the text."""
         self.size = 0
         self.edits: deque[Edit] = deque()
 
     def feed(self, piece: Piece) -> list[Piece]:
-        """What may be shown now. Found tells the place up to which `before` may show more."""
+        """Return the pieces that may be shown now. A RuleViolation holds the offset for `release_before`."""
         self.pieces.append(piece)
         self.size += len(piece.text)
         found = Found("length", self.most) if self.most and self.size > self.most else None
@@ -56,17 +56,17 @@ class Screen:
         return self.released(self.size)
 
     def placed(self, found: Found, held: int) -> Found:
-        """What another scan still looks at is not shown because of this one."""
+        """Limit the violation's offset to the text that no other scan holds back."""
         start = None if found.start is None else min(found.start, self.size - held)
         return Found(found.kind, start)
 
     def before(self, found: Found) -> list[Piece]:
-        """What was said before the place of something that is not allowed, and not shown yet."""
+        """Return the held pieces before the violation."""
         return self.released(found.start) if found.start is not None and found.start > self.start else []
 
     def released(self, end: int, shortest: int = 0) -> list[Piece]:
-        """The pieces up to there, none cut that is not longer than `shortest`. One that is cut, or in which
-        something is replaced, loses its likelihoods: they repeat what it said."""
+        """Release the pieces up to `end`; only pieces longer than `shortest` are cut. A cut or edited piece
+        loses its logprobs, which would repeat the original text."""
         if self.redaction is not None:
             self.edits += self.redaction.edits
             self.redaction.edits.clear()
@@ -75,7 +75,7 @@ class Screen:
             piece = self.pieces.popleft()
             room = end - self.start
             if room < len(piece.text) <= shortest:
-                # A token stays one: its rest is free in a moment.
+                # Do not split a token: its rest is released soon.
                 self.pieces.appendleft(piece)
                 break
             if len(piece.text) > room:
@@ -85,13 +85,13 @@ class Screen:
             self.start += len(piece.text)
             if text or not piece.text:
                 out.append(piece if text == piece.text else Piece(text))
-        # Nothing of an empty piece can be held back.
+        # Empty pieces are never held back.
         while self.pieces and not self.pieces[0].text and self.start >= end:
             out.append(self.pieces.popleft())
         return out
 
     def edited(self, text: str) -> str:
-        """A piece that begins at `start`, with what is replaced in it: the mask stands where it began."""
+        """Apply the edits to a piece at offset `start`; a mask is placed where its match begins."""
         parts = []
         at, end = self.start, self.start + len(text)
         while self.edits and self.edits[0].start < end:
@@ -106,7 +106,7 @@ class Screen:
 
 
 def sooner(one: Found | None, other: Found) -> Found:
-    """The first in the text; one without a place counts before all."""
+    """Return the violation that comes first; one without an offset precedes all others."""
     if one is None or other.start is None:
         return other
     return one if one.start is None or one.start <= other.start else other

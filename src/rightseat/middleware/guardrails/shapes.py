@@ -1,8 +1,8 @@
-"""The shape of something with a fixed form, and of every beginning of it.
+"""Patterns of fixed-form data that also match their own prefixes, for streamed texts.
 
-A shape is a row of character classes with the least and the most of each. From it come two expressions: one
-that finds it, one that finds an end of the text which may still become it. No class is repeated without
-bound, so neither can run away, and what is held back of a stream has a limit.
+A pattern is a sequence of character classes with minimum and maximum counts. It gives two expressions: one
+for a match, one for an end of the text that may become a match. All counts are bounded, so matching time and
+held text are bounded too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RUN = re.compile(r"(\[[^\]]+\]|\\?.)(?:\{(\d+)(?:,(\d+))?\})?", re.DOTALL)
 
 
 def row(expression: str) -> tuple[Run, ...]:
-    """A plain expression as runs: characters and classes, each perhaps with {least,most}."""
+    """Parse an expression of characters and classes, each with an optional {min,max}."""
     runs = []
     for kind, least, most in _RUN.findall(expression):
         one = kind if len(kind) > 1 else re.escape(kind)
@@ -29,13 +29,13 @@ def row(expression: str) -> tuple[Run, ...]:
 class Shape(Struct, frozen=True, eq=False, dict=True):
     form: str
     apart: str = r"[0-9A-Za-z]"
-    """What must not stand directly before it: else it is part of something else."""
+    """Class of characters that must not precede a match."""
     after: str = ""
-    """The same for what follows, where it differs."""
+    """Class of characters that must not follow a match, if different."""
     holds: Callable[[str], bool] | None = None
-    """Whether what has the shape is it: a checksum."""
+    """Checks a match further, such as its checksum."""
 
-    # When it is first looked for: a server without such a rule pays nothing for it.
+    # Compiled on first use: a server without such a rule pays nothing.
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         return row(self.form)
@@ -47,14 +47,14 @@ class Shape(Struct, frozen=True, eq=False, dict=True):
     @property
     def whole(self) -> str:
         (kind, least, most), *others = self.runs
-        # The first character comes before the look back: `re` then skips quickly to where one is.
+        # The first class precedes the look-behind, so that `re` can skip to it quickly.
         first = f"{kind}(?<!{self.apart}{kind}){kind}{{{least - 1},{most - 1}}}"
         rest = "".join(f"{kind}{{{least},{most}}}" for kind, least, most in others)
         return f"{first}{rest}(?!{self.after or self.apart})"
 
     @property
     def begun(self) -> str:
-        """An expression for an end of the text that is a beginning of this, or all of it."""
+        """Expression for an end of the text that is a prefix of a match, or a whole match."""
         expression = ""
         for kind, least, most in reversed(self.runs):
             here = f"{kind}{{1,{most}}}\\Z"
@@ -66,7 +66,7 @@ class Shape(Struct, frozen=True, eq=False, dict=True):
         return sum(most for _, _, most in self.runs)
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
-        """The first from there on whose checksum is right."""
+        """Return the first valid match from `start` on, or None."""
         while (match := self.exact.search(text, start)) is not None:
             if self.holds is None or self.holds(match[0]):
                 return match

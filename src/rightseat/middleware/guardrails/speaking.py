@@ -1,4 +1,4 @@
-"""What is answered, as it comes: texts, thoughts and calls. Nothing that is not allowed goes on."""
+"""Output filter: checks the texts, reasoning and calls of an answer while it streams."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PARAGRAPH = "\n\n"
 
 
 def speaks(guard: Guard) -> bool:
-    """Whether there is a rule for answers: without one, nothing stands in a token's way."""
+    """Whether the policy has rules for answers."""
     checks = any("output" in check.directions for check in guard.checks)
     return bool(guard.output) or checks or bool(guard.untrusted.redacted)
 
@@ -64,7 +64,7 @@ async def screened(events: AsyncIterator[Event], guard: Guard, turn: Turn) -> As
 
 
 class Answer:
-    """One run's answer under way."""
+    """Filter of one run's events."""
 
     def __init__(self, guard: Guard, turn: Turn) -> None:
         self.guard = guard
@@ -72,13 +72,13 @@ class Answer:
         self.checks: tuple[Check, ...] = tuple(c for c in guard.checks if "output" in c.directions)
         self.screens: dict[str, Screen] = {}
         self.whole: dict[str, list[str]] = {}
-        """Texts that a validator reads: none of their words is out before it has."""
+        """Texts that a validator must check as a whole before any of them is emitted."""
         self.calls: dict[str, list[Event]] = {}
         self.opened = Opened()
         self.inner: dict[str, Answer] = {}
-        """Runs inside this one, by their ids."""
+        """Filters of nested runs, by run id."""
         self.current = ""
-        """The text that was said last, if it is open: `spoke` tells whether any of it is out."""
+        """The open text that was last continued; `has_output` tells whether any of it was emitted."""
         self.spoke = False
         self.reason = ""
 
@@ -131,7 +131,7 @@ class Answer:
 
     def beside(self, event: Suggestions | CallResult) -> list[Event]:
         if isinstance(event, Suggestions):
-            # A model may have written them: those that say what is denied are not shown.
+            # A model may have written suggestions: drop the denied ones.
             kept = tuple(prompt for prompt in event.prompts if not self.guard.output.denied(prompt))
             return [Suggestions(kept)] if kept else []
         if not (kinds := self.guard.untrusted.redacted):
@@ -144,7 +144,7 @@ class Answer:
             self.whole[id] = []
 
     async def left(self) -> list[Event]:
-        """What is held at the end: of a text that nobody closed, and of a call that was cut its name."""
+        """Return what is held at the run's end: the rest of open texts, and the start of truncated calls."""
         texts = [id for id, end in self.opened.ids.items() if end is TextEnd]
         rest = [part for id in texts for part in await self.rest(id)]
         return [*rest, *(held[0] for held in self.calls.values())]
@@ -154,7 +154,7 @@ class Answer:
         return [ReasoningDelta(id, piece.text) for piece in screen.close()] if screen else []
 
     async def rest(self, id: str) -> list[Event]:
-        """What a text still holds, or all of it once a validator has read it."""
+        """Return the held rest of a text, or the whole text after the validators have checked it."""
         self.current = id
         pieces = self.screens[id].close() if id in self.screens else []
         if id not in self.whole:
@@ -176,7 +176,7 @@ class Answer:
         return [TextDelta(id, text)] if text else []
 
     def called(self, event: CallStart | CallArgs | CallEnd) -> list[Event]:
-        """A call is held until it is whole: what is denied may be spelt in JSON's own way."""
+        """Hold a call until it is complete: JSON escapes could hide denied words."""
         if not self.guard.output:
             return [event]
         held = self.calls.setdefault(event.id, [])
@@ -191,7 +191,7 @@ class Answer:
         return held
 
     def ended(self, found: Found) -> Iterator[Event]:
-        """The end of an answer that says what it should not: what is out stays out."""
+        """Yield the end of a stopped answer, with the replacement text, or raise OutputGuarded."""
         log.info("a guardrail stopped an answer: %s", found.kind)
         id = self.current
         if id in self.screens and id not in self.whole:
@@ -210,7 +210,7 @@ class Answer:
 
 
 def words(text: str) -> Iterator[str]:
-    """All texts in some JSON, names too; what is none is one text."""
+    """Yield all texts, keys and numbers of a JSON text, or the text itself if it is no JSON."""
     try:
         value = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError):

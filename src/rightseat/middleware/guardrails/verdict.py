@@ -1,4 +1,4 @@
-"""What a check says of a text: nothing against it, not allowed, or allowed with other words."""
+"""Verdicts of checks: None (allowed), Refuse, or Replace."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from rightseat.types.turn import Turn
 
 Direction = Literal["input", "output"]
 Failing = Literal["refuse", "allow"]
-"""What happens to a text when a check cannot be made."""
+"""Treatment of a text whose check failed to run."""
 
 
 class Refuse(Struct, frozen=True):
-    """Not allowed. The reason is shown to whoever asked; without one, a sentence of ours is."""
+    """Refuse the text. The reason is shown to the user; empty: a standard message."""
 
     reason: str = ""
 
 
 class Replace(Struct, frozen=True):
-    """Allowed with this text instead."""
+    """Allow this text instead."""
 
     text: str
 
 
 Verdict = Refuse | Replace | None
 UNCHECKED = Refuse("\x00")
-"""The check could not be made, and what cannot be checked is not allowed."""
+"""Refusal of a text whose check failed to run."""
 
 
 class Check(Protocol):
-    """Somebody who is asked about a whole text."""
+    """A check of whole texts."""
 
     topical: bool
-    """Whether it judges what a text is about, by the topics that are set up and those a client adds."""
+    """Whether the check judges topics, configured ones and the client's."""
     directions: tuple[Direction, ...]
 
     async def verdict(self, text: str, direction: Direction, turn: Turn, /) -> Verdict: ...

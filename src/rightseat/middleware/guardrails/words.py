@@ -1,7 +1,7 @@
-"""Words and phrases found in a text as it comes, by an automaton over folded symbols (Aho and Corasick's).
+"""Word matching in streamed texts by an Aho-Corasick automaton over folded symbols.
 
-Its state is the longest end of the text that is the beginning of a listed word, so what must be held back is
-known to the character.
+The automaton's state is the longest end of the text that is a prefix of a listed word, which is exactly what
+must be held back.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Protocol
 from rightseat.middleware.guardrails.fold import EDGE, SPACE, folded, lettered, letters, symbols
 
 PLAIN = {char: char.lower() for char in string.ascii_letters + string.digits}
-"""Characters of words that are one symbol each."""
+"""Word characters that fold to a single symbol."""
 MAX_GAP = 64
-"""Characters that show nothing, or white space, between two symbols of one word. After more it is another."""
+"""Invisible or white-space characters allowed between two symbols of one word."""
 
 
 class Scan(Protocol):
-    """Reads one text piece by piece and says how much of its end may still become something."""
+    """A scan of one streamed text, which raises RuleViolation."""
 
     def feed(self, text: str, /) -> int:
-        """Take more of the text; how many characters at its end must not be shown yet."""
+        """Take more text; return how many characters at its end must be held back."""
         ...
 
     def close(self) -> None:
-        """The text is over."""
+        """Take the end of the text."""
         ...
 
 
 class Found(Exception):
-    """Something that is not allowed. `start` is its place in the text, None where only the text is known."""
+    """A violated rule. `start` is the offset in the text, None if unknown."""
 
     def __init__(self, kind: str, start: int | None = None) -> None:
         super().__init__(kind)
@@ -41,14 +41,14 @@ class Found(Exception):
 
 
 class Words:
-    """A list of words, ready to be looked for."""
+    """Words and phrases compiled to an automaton."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.next: list[dict[str, int]] = [{}]
         self.back = [0]
         self.depth = [0]
         self.length = [0]
-        """Of the longest word that ends in a state, in symbols; 0 where none does."""
+        """Symbols of the longest word that ends in a state, or 0."""
         self.listed = sorted({found for word in words if (found := symbols(word))})
         self.bare = [word.replace(EDGE, "").replace(SPACE, "") for word in self.listed]
         for word in self.listed:
@@ -71,7 +71,7 @@ class Words:
         self.length[state] = len(word)
 
     def link(self) -> None:
-        """Of each state the longest end that begins a word too."""
+        """Compute the failure link of each state: its longest suffix that is a prefix of a word."""
         queue = deque(self.next[0].values())
         while queue:
             state = queue.popleft()
@@ -91,7 +91,7 @@ class Words:
         return WordScan(self, kind)
 
     def within(self, text: str) -> bool:
-        """Whether a whole text has one of the words."""
+        """Whether a whole text contains one of the words."""
         if not self.listed or not self.likely(text):
             return False
         try:
@@ -103,13 +103,13 @@ class Words:
         return False
 
     def likely(self, text: str) -> bool:
-        """Cheap for a long text that has none: no word's letters are in it one after the other."""
+        """Cheap pre-check: whether the letters of any word occur in sequence."""
         plain = letters(text)
         return any(word in plain for word in self.bare)
 
 
 class WordScan:
-    """One text under way. `places` are where the symbols since the last safe place came from."""
+    """Scan of one streamed text. `offsets` are those of the symbols that may belong to a match."""
 
     def __init__(self, words: Words, kind: str) -> None:
         self.words = words
@@ -125,7 +125,7 @@ class WordScan:
     def feed(self, text: str) -> int:
         root = self.words.next[0]
         for char in text:
-            # Nearly all are inside a word that is on no list.
+            # Fast path: most characters are within a word that matches nothing.
             if self.state == 0 and self.inside and char in PLAIN and PLAIN[char] not in root:
                 self.gap, self.spaced = 0, False
                 self.size += 1

@@ -1,10 +1,10 @@
-"""Claude, by Anthropic's own SDK and its Messages API.
+"""Claude models through Anthropic's SDK and Messages API.
 
-client.py asks and tries again; request.py makes the body of a Prompt (conversation.py its messages, parts.py
-pictures and files, schema.py what can be enforced, known.py what each Claude takes); transport.py lets the
-SDK talk by our HTTP client; exchange.py reads one answer, and answer.py makes Fragments of what wire.py
-decodes; thoughts.py remembers what was thought in earlier turns; faults.py has every error; options.py reads
-the spec `anthropic:NAME`.
+client.py sends requests, retries, and reads the response. request.py builds the body from a Prompt;
+conversation.py builds its messages; claude.py knows what each Claude model and the API accept.
+stream_parser.py decodes stream events into ModelChunks. thinking_cache.py restores signed thinking blocks of
+earlier turns. transport.py runs the SDK on our HTTP client. faults.py maps errors. options.py parses
+`anthropic:NAME`.
 """
 
 from rightseat.models.anthropic.client import Anthropic

@@ -1,4 +1,4 @@
-"""Events of a stream → Fragments, without I/O."""
+"""Messages API stream events → ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rightseat.types.events import Usage
 
 Reason = Literal["stop", "length", "content_filter", "calls"]
 
-# What is not here is a good end: it is not for us to know every reason that there will be.
+# Stop reasons that are not listed, also future ones, count as a normal end.
 _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    # Only a server's own tools pause a turn, and none are asked for: what is there stands, but is no end.
+    # Only server tools pause a turn, and none are requested: report a truncated answer.
     "pause_turn": "length",
     "refusal": "content_filter",
 }
 
 
 class _Open(Struct):
-    """A content block that has begun. `text` of a thought, or of a call's arguments where they came whole."""
+    """A started content block. `text`: thinking text, or call arguments that came with the start event."""
 
     kind: str
     number: int = 0
@@ -39,7 +39,7 @@ class _Open(Struct):
 
 
 class Answer:
-    """Reads one answer of the model `name`. `names`: the tools' own names by those on the wire."""
+    """Parses one answer. `tool_names` maps names as sent to the API to the original tool names."""
 
     def __init__(self, name: str, names: Mapping[str, str], enforced: frozenset[str] = frozenset()) -> None:
         self._name = name
@@ -50,7 +50,7 @@ class Answer:
         self._reason: str | None = None
         self._counts = Counts()
         self.begun = False
-        """Whether the model has begun, though perhaps with thoughts that are not shown."""
+        """True once a content block has started, even if it is thinking that is not shown."""
         self.done = False
 
     def feed(self, payload: bytes) -> list[Fragment]:
@@ -61,21 +61,21 @@ class Answer:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise faults.garbled("not the JSON of a message's event") from error
         except RecursionError:
-            # Not `from` it: its traceback is a thousand frames of nothing.
+            # `from None`: the traceback of a RecursionError has a thousand useless frames.
             raise faults.garbled("JSON that is too deep") from None
         if event.type == "content_block_delta" and event.delta is not None:
             return self._more(event.index or 0, event.delta)
         return self._rare(event)
 
     def tail(self, payload: bytes) -> list[Fragment]:
-        """An event that the end of the stream closed: half of one is no garbage, it is a cut."""
+        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
             raise faults.incomplete() from error
 
     def end(self) -> list[Fragment]:
-        """The stream is over. Raises Incomplete unless the server has said that the answer is."""
+        """Return the closing chunks. Raises Incomplete unless the server has ended the message."""
         if not self.done or self._reason is None:
             raise faults.incomplete()
         out: list[Fragment] = [*self._remembered(), *self._used()]
@@ -100,7 +100,7 @@ class Answer:
             case "error":
                 raise faults.of_payload(event.error)
             case _:
-                # A ping, or what the API may say one day.
+                # A ping, or an event type added later.
                 pass
         return []
 
@@ -117,7 +117,7 @@ class Answer:
             case "tool_use":
                 return self._called(opened, block)
             case _:
-                # A block of a server's own tool: no part of an answer here.
+                # A block of a server tool is not part of the answer.
                 pass
         return []
 
@@ -126,7 +126,7 @@ class Answer:
             raise faults.garbled("a call without a name")
         opened.number = self._calls
         self._calls += 1
-        # `{}` is only how a call begins; arguments that are there already come without pieces.
+        # The start event holds `{}`, or the whole arguments if no deltas follow.
         opened.text = bytes(block.input).decode() if isinstance(block.input, msgspec.Raw) else "{}"
         name = self._names.get(block.name, block.name)
         return [CallName(opened.number, name, block.name in self._enforced)]
@@ -179,7 +179,7 @@ class Answer:
         return [Used(Usage(fresh + cached, counts.output_tokens or 0, cached))]
 
     def _remembered(self) -> list[Fragment]:
-        """Thoughts that the vendor has signed, and where they stood among words and calls."""
+        """Return an opaque chunk with the signed thinking blocks and their positions among text and calls."""
         steps = [step for _, opened in sorted(self._blocks.items()) if (step := _step(opened)) is not None]
         if not any("block" in step for step in steps):
             return []

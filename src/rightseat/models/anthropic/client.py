@@ -1,4 +1,4 @@
-"""Streams a Prompt through Anthropic's Messages API, by its official SDK."""
+"""Stream a Prompt through Anthropic's Messages API, using the official SDK."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 
-# Only these may pass by themselves; a rejection or a wrong key will not.
+# Transient errors; a rejected request or a wrong key is not retried.
 _AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 
 log = logging.getLogger(__name__)
 
 
 class Anthropic:
-    """A model of Anthropic, or of a server that speaks its Messages API. `name` is the model's name there."""
+    """A model of Anthropic or of any Messages API server. `name` is the model's name there."""
 
     versioned = False
-    """Whether its address ends with the API's version, which the SDK adds by itself."""
+    """Whether `address` ends with the API version; the SDK adds `/v1` itself."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Anthropic:
         abilities: Abilities | None = None,
         tries: int = 3,
     ) -> None:
-        # The SDK adds /v1 by itself, and many write it.
+        # The SDK adds /v1 itself; accept a base_url that already has it.
         base = address(base_url.rstrip("/").removesuffix("/v1"), "base_url")
         self.name = name
         self.address = str(base)
-        """Where `rightseat doctor` looks whether anyone is there."""
+        """The URL that `rightseat doctor` probes."""
         self.abilities = abilities or known("anthropic", name)
         self.images = self.abilities.images
         self._manner = manner or Manner(schema=self.abilities.schema)
@@ -80,7 +80,7 @@ class Anthropic:
         self._source: str = sdk.SOURCE
 
     async def close(self) -> None:
-        # Not the SDK's own client, which could not be asked again; behind it is nothing but ours.
+        # Keep the SDK's client open, since it could not be reused; it holds no connections of its own.
         self._client.close()
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
@@ -107,7 +107,7 @@ class Anthropic:
             exchange.close()
 
     async def _begun(self, request: Asked) -> tuple[Exchange, list[Fragment]]:
-        """An answer and its first fragments: an error before them may still be tried again."""
+        """Post the request and read until the first chunks; errors up to there may be retried."""
         deadline = asyncio.get_running_loop().time() + self._first_token_timeout
         exchange = Exchange(
             await self._post(request.body, deadline),
@@ -155,9 +155,9 @@ class Anthropic:
         return faults.of_status(response.status_code, response.headers, error.body)
 
     def _log(self, where: str, said: bytes) -> None:
-        """The server's own words go to the debug log and nowhere else."""
+        """Log an upstream body at debug level; upstream text appears nowhere else."""
         if log.isEnabledFor(logging.DEBUG):
-            # Masked before it is cut, else the cut could leave half of a key.
+            # Mask before truncating: a truncated key would not match.
             text = said.decode(errors="replace")
             for secret in self._secrets:
                 text = text.replace(secret, "***")
@@ -165,7 +165,7 @@ class Anthropic:
 
 
 def _sdk() -> Any:
-    """What needs the SDK, imported when a model of Anthropic is first asked for."""
+    """Import the transport module, which needs the SDK, on first use."""
     try:
         from rightseat.models.anthropic import transport
     except ModuleNotFoundError as error:

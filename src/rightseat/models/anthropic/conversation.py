@@ -1,7 +1,7 @@
-"""Messages → the API's `system` and `messages`, whoever wrote the conversation.
+"""Messages → `system` and `messages` of the Messages API, for conversations of any origin.
 
-The API wants the user and the assistant to speak in turns, the user first; every result in the user's message
-directly after its call; each call's id once, and of plain letters; no empty text.
+The API requires alternating user and assistant messages, user first; each tool result in the user message
+right after its call; call ids that are unique and match [A-Za-z0-9_-]{1,64}; no empty text.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from rightseat.types.messages import Call, Message
 
 PROVIDER = "anthropic"
 NUDGE = "Go on."
-"""What a user says where the API wants one to say something, and nobody did."""
+"""Text of a user message inserted where the API requires one."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Conversation(Struct):
     leading: list[str] = []
-    """The instructions that the conversation begins with."""
+    """System messages at the start of the conversation."""
     late: list[str] = []
-    """Those from further on, which the model cannot be told in their place."""
+    """Later system messages, for models that do not accept them in place."""
     messages: list[dict[str, Any]] = []
     called: list[str] = []
-    """The tools that were called in it, by the names that the API takes."""
+    """Names of the tools called in it, as sent to the API."""
 
 
 def plain(name: str) -> str:
-    """A name or an id as the API takes it: what it would refuse becomes another, always the same one."""
+    """Return a name or id that the API accepts; the mapping is deterministic."""
     if _PLAIN.fullmatch(name):
         return name
     readable = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
@@ -45,7 +45,7 @@ def plain(name: str) -> str:
 
 
 def conversation(messages: Iterable[Message], name: str, model: Claude, *, thinking: bool) -> Conversation:
-    """`thinking`: whether the model will think, and so must see its own thoughts again."""
+    """Build the payload. `thinking`: the model will think, so its signed thinking blocks are sent back."""
     writer = _Writer(name, model, thinking)
     for message in paired(messages):
         match message.role:
@@ -103,7 +103,7 @@ class _Writer:
     def answer(self, message: Message) -> None:
         calls = [self._call(call) for call in message.calls]
         words = message.text
-        # A picture or a file in an assistant's message the API refuses; its words stand without.
+        # The API refuses images and files in assistant messages: send only the text.
         plan = self._plan(message)
         if plan is None:
             said = text(words)
@@ -120,12 +120,12 @@ class _Writer:
                 content.append(calls[step["call"]])
             elif self._thinking:
                 content.append(dict(step["block"]))
-        # Thoughts alone are no message: the API wants something behind them.
+        # The API refuses a message of thinking blocks alone.
         if any("text" in block or "input" in block for block in content):
             self.add("assistant", content)
 
     def _plan(self, message: Message) -> list[dict[str, Any]] | None:
-        """The order in which this very model thought, spoke and called; None where it is not known."""
+        """Return the recorded order of thinking, text and calls; None if another model wrote it."""
         for opaque in message.opaque:
             blob = opaque.blob
             if opaque.provider != PROVIDER or not isinstance(blob, dict) or blob.get("model") != self._name:
@@ -135,7 +135,7 @@ class _Writer:
             spoken = sum(step.get("text", 0) for step in steps)
             if called == list(range(len(message.calls))) and spoken == len(message.text):
                 return steps
-            # Something was cut off since; what was thought still comes first.
+            # The message was truncated since: put the thinking blocks first.
             thoughts = [step for step in steps if "block" in step]
             rest = [{"text": len(message.text)}, *({"call": n} for n in range(len(message.calls)))]
             return thoughts + rest
@@ -143,7 +143,7 @@ class _Writer:
 
     def _call(self, call: Call) -> Block:
         id = plain(call.id)
-        # Some clients use an id again in each turn.
+        # Some clients reuse ids across turns.
         number = 1
         while id in self._used:
             number += 1
@@ -156,7 +156,7 @@ class _Writer:
         return {"type": "tool_use", "id": id, "name": name, "input": msgspec.json.decode(call.arguments)}
 
     def _told(self) -> None:
-        """Instructions go behind the user's message of their turn: the API takes them only there."""
+        """Add pending system messages after the last user message, the only place the API accepts them."""
         messages = self.out.messages
         if self._pending and messages and messages[-1]["role"] == "user":
             messages.append({"role": "system", "content": "\n\n".join(self._pending)})
@@ -177,7 +177,7 @@ class _Writer:
 
 
 def _trimmed(messages: list[dict[str, Any]]) -> None:
-    """The API refuses a last assistant's message that ends with white space."""
+    """Strip trailing white space, which the API refuses in a final assistant message."""
     last = messages[-1]["content"][-1]
     if last["type"] == "text":
         messages[-1]["content"][-1] = {**last, "text": last["text"].rstrip()}

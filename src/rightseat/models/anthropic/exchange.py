@@ -1,4 +1,4 @@
-"""One answer on its way: the response, what reads it, and how long it may be silent."""
+"""One HTTP exchange: reads the response into a MessageStreamParser and enforces timeouts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.answer import Answer
 from rightseat.types.chunks import Fragment, joined
 
-# An answer that is still not over by then is a server that runs away.
+# A longer answer is treated as a server that never stops.
 _ANSWER_LIMIT = 256 << 20
 _EVENT_LIMIT = 1 << 20
 _PIECE = b"event: content_block_delta\ndata: "
-# How long the end of the HTTP body may lag behind message_stop for the connection to be worth keeping.
+# How long to wait after message_stop for the end of the body, so that the connection can be reused.
 _LINGER_SECONDS = 0.1
 
 
 class Exchange:
-    """Reads until it is `over`. The answer must begin before `deadline`, `first` seconds after it was asked
-    for; then it may be silent for `idle` seconds. `note` is given a payload that is an error, or garbage."""
+    """Reads until `done`. The first block must start before `deadline`; after that, no wait may exceed
+    `idle_timeout`. `log_payload` receives payloads that are errors or cannot be parsed."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class Exchange:
         self._timer = self._loop.call_at(min(deadline, self._loop.time() + idle), self._look)
 
     async def more(self) -> list[Fragment]:
-        """The fragments of what comes next, perhaps none."""
+        """Wait for data and return its chunks, perhaps none."""
         response = self._response
         while not response.ready:
             await response.arrival()
         return self._parse(response.take())
 
     def _look(self) -> None:
-        """One timer for the whole answer, not one for each token; only the reader's waits count."""
+        """Check for silence with one timer per answer; only the time the reader waits counts."""
         now = self._loop.time()
         begun = self._answer.begun
         due = self._response.since + self._idle if begun else self._deadline
         if now < due:
-            # Whatever begins to wait from now on cannot be overdue before `idle` is over.
+            # A wait that starts after now is overdue at the earliest in `idle_timeout` seconds.
             self._timer = self._loop.call_at(min(due, now + self._idle), self._look)
             return
         if not self._answer.done:
@@ -70,7 +70,7 @@ class Exchange:
         self._response.cut()
 
     def _payloads(self, data: bytes) -> list[bytes]:
-        # Nearly all that comes is one piece of a block: its payload is seen at a glance.
+        # Fast path: the data is exactly one content_block_delta event.
         start, end = len(_PIECE), len(data) - 2
         if (
             not self._reader.open
@@ -84,7 +84,7 @@ class Exchange:
         return self._reader.feed(data)
 
     def _parse(self, data: bytes) -> list[Fragment]:
-        # What came before something unreadable is still given out; the error is raised after it, by end().
+        # Chunks before an error are still returned; finish() raises the error.
         out: list[Fragment] = []
         answer, response = self._answer, self._response
         self._size += len(data)
@@ -109,9 +109,9 @@ class Exchange:
         self.over = True
 
     def check(self) -> None:
-        """Raises what went wrong, if anything did."""
+        """Raise the recorded error, if any."""
         if (error := self._error) is not None:
-            # Kept where its own traceback leads it would be a cycle, and the stream wait for the collector.
+            # Drop the reference: error → traceback → self would be a cycle that delays closing.
             self._error = None
             try:
                 raise error
@@ -123,7 +123,7 @@ class Exchange:
         return self._answer.end()
 
     async def linger(self) -> None:
-        """Reads the few bytes after the last event, so that the connection can serve again."""
+        """Read the bytes after the last event, so that the connection can be reused."""
         response = self._response
         try:
             async with asyncio.timeout(_LINGER_SECONDS):
@@ -131,7 +131,7 @@ class Exchange:
                     await response.arrival()
                     response.take()
         except TimeoutError:
-            # Then the connection is cut, which the answer does not mind.
+            # The answer is complete; only the connection is lost.
             return
 
     def close(self) -> None:

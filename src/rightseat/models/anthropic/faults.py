@@ -1,4 +1,4 @@
-"""What went wrong at Anthropic → our errors. The sentences are ours; its words stay in the debug log."""
+"""Anthropic errors → RightseatErrors. Messages are ours; upstream text goes only to the debug log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rightseat.errors import RightseatError
 from rightseat.http import ConnectTimeout, NotHttp
 from rightseat.http.retry import retry_after
 
-# The API has no code for it, only words.
+# The API has no code for a too long prompt, only a message.
 _TOO_LONG = re.compile(
     r"prompt is too long|exceed context limit|exceeds? the (model's )?context window", re.I
 )
@@ -30,7 +30,7 @@ _STATUS = {
 
 
 def of_connection(cause: BaseException | None, connect_timeout: float) -> RightseatError:
-    """The error of a request that got no answer at all."""
+    """Map the cause of a request without a response."""
     match cause:
         case ConnectTimeout():
             return errors.UpstreamTimeout(
@@ -68,7 +68,7 @@ def garbled(why: str) -> RightseatError:
 
 
 def of_status(status: int, headers: Mapping[str, str], body: object) -> RightseatError:
-    """The error of an answer whose status is not 2xx. `body` is its JSON, or whatever else it was."""
+    """Map a response whose status is not 2xx. `body` is the decoded JSON, or whatever was sent."""
     error = body.get("error") if isinstance(body, dict) else None
     if status == 400 and _is_too_long(error):
         return _too_long()
@@ -76,7 +76,7 @@ def of_status(status: int, headers: Mapping[str, str], body: object) -> Rightsea
 
 
 def of_payload(error: Any) -> RightseatError:
-    """The error of an `error` event."""
+    """Map the `error` object of a stream event."""
     if _is_too_long(error):
         return _too_long()
     kind = error.get("type") if isinstance(error, dict) else None

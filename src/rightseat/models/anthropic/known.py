@@ -1,4 +1,4 @@
-"""What each generation of Claude takes: the API refuses a field that a model does not know."""
+"""What each Claude model accepts; the API refuses fields that a model does not support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 K = 1000
-# What a model that nobody here knows is sure to write, if it is told no limit.
+# max_tokens for a model that is not in the table.
 UNKNOWN_LONGEST = 8 * K
 
 _NEW_NAME = re.compile(r"claude-([a-z]+)-(\d+)(?:[-.](\d{1,2})(?!\d))?")
@@ -19,21 +19,21 @@ _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 class Claude(Struct, frozen=True, kw_only=True):
     longest: int | None = None
-    """The most tokens of an answer; None where nobody knows."""
+    """The maximum output tokens; None if unknown."""
     thinks: Literal["never", "budget", "asked", "default", "always"] = "budget"
-    """Not at all; within a budget of tokens; if asked, as much as it likes; unless told not to; always."""
+    """never; with a token budget; on request, adaptively; by default unless disabled; always."""
     forced_thinks: bool = False
-    """Whether it may think although a call is required of it."""
+    """Whether it may think when a tool call is forced."""
     prefill: bool = False
-    """Whether it goes on with an assistant's message at the end."""
+    """Whether it continues a final assistant message."""
     mid_system: bool = False
-    """Whether a system message may stand after a user's message."""
+    """Whether a system message may follow a user message."""
     efforts: tuple[str, ...] = ()
 
 
 _FIVE = Claude(longest=128 * K, thinks="always", forced_thinks=True, mid_system=True, efforts=_EFFORTS)
 _FOUR_FIVE = Claude(longest=64 * K, prefill=True)
-# By version, the newest first; what is newer than all of them is taken for the newest.
+# By version, newest first; an unknown newer version uses the first row.
 _ROWS: tuple[tuple[tuple[int, int], Claude], ...] = (
     ((5, 1), _FIVE),
     ((5, 0), replace(_FIVE, thinks="default")),
@@ -46,7 +46,7 @@ _ROWS: tuple[tuple[tuple[int, int], Claude], ...] = (
     ((3, 5), Claude(longest=8192, thinks="never", prefill=True)),
     ((0, 0), Claude(longest=4096, thinks="never", prefill=True)),
 )  # fmt: skip
-# Where a family differs from its generation.
+# Families that differ from their version.
 _SPECIAL: dict[tuple[str, int, int], Claude] = {
     ("sonnet", 5, 0): replace(_FIVE, thinks="default", mid_system=False),
     ("haiku", 5, 5): replace(_FIVE, longest=64 * K),
@@ -56,7 +56,7 @@ _SPECIAL: dict[tuple[str, int, int], Claude] = {
 
 
 def claude(name: str) -> Claude:
-    """By a model's name, also with a vendor before it or a date after it."""
+    """Find a model by name, which may have a vendor prefix or a date suffix."""
     plain = name.lower()
     if "claude-mythos" in plain or "claude-fable" in plain:
         return _FIVE
@@ -71,7 +71,7 @@ def claude(name: str) -> Claude:
 
 
 def effort(asked: str | None, model: Claude) -> str | None:
-    """How hard to try, in a word that the model knows: one between two of them is the lower one."""
+    """Return the highest effort level that the model supports and that is at most `requested`, else None."""
     if asked not in _EFFORTS or not model.efforts:
         return None
     below = _EFFORTS[: _EFFORTS.index(asked) + 1]

@@ -1,4 +1,4 @@
-"""The spec `anthropic:NAME` and its options → Anthropic."""
+"""Parse `anthropic:NAME` and its options into an AnthropicModel."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def model(name: str, options: Mapping[str, Any]) -> Anthropic:
-    """What the options do not give comes from ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
+    """Make the model; ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("anthropic: needs a model's name, as in anthropic:claude-opus-5-5")
     keys = Options.__struct_fields__
@@ -68,7 +68,7 @@ def model(name: str, options: Mapping[str, Any]) -> Anthropic:
             hint = meant(key, keys)
             raise ConfigError(f"The model anthropic:{name} has no option {key!r}. {hint}", param=key)
     given = {"base_url": os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, **options}
-    # The environment's key belongs to the environment's server: it is not shown to any other.
+    # Send the environment's key only to the environment's server or Anthropic.
     if "base_url" not in options or is_anthropic(str(options["base_url"])):
         given.setdefault("api_key", os.environ.get("ANTHROPIC_API_KEY") or None)
     try:

@@ -1,4 +1,4 @@
-"""Texts, pictures and files of a message → content blocks."""
+"""Texts, images and files of a message → content blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Block = dict[str, Any]
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 PDF = "application/pdf"
-# How a PDF begins, in base64.
+# "%PDF" in base64.
 _PDF_MARK = "JVBERi"
 
 
 def blocks(parts: tuple[Part, ...]) -> list[Block]:
-    """The API refuses texts of nothing but white space: they are left out."""
+    """Return the content blocks of `parts`, without blank texts, which the API refuses."""
     found = (_block(part) for part in parts)
     return [block for block in found if block is not None]
 
@@ -52,7 +52,7 @@ def _picture(url: str) -> dict[str, str]:
 
 
 def _picture_data(kind: str, data: str) -> dict[str, str]:
-    # What many clients write, and no registry knows.
+    # A common misspelling of image/jpeg.
     kind = "image/jpeg" if kind == "image/jpg" else kind
     if kind not in PICTURES:
         raise CallerError(

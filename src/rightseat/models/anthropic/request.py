@@ -1,4 +1,4 @@
-"""Prompt → the arguments of the SDK's `messages.create`."""
+"""Prompt → arguments of the SDK's `messages.create`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
 LEAST_BUDGET = 1024
 BUDGET = 8192
-# The last version of the API that has the knobs of sampling.
+# The last API version with sampling settings.
 OLD_API = "2023-06-01"
 RULE = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 
@@ -29,7 +29,7 @@ _TIERS = ("auto", "standard_only")
 
 
 class Manner(Struct, frozen=True, kw_only=True):
-    """How this model is asked, as its options say."""
+    """Options of the model that shape its requests."""
 
     max_tokens: int | None = None
     thinking: bool | int | None = None
@@ -41,7 +41,7 @@ class Manner(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True):
-    """A request. `names`: the tools' own names by those that the API is told; `enforced` are among these."""
+    """A request body. `tool_names` maps names sent to the API to tool names; `enforced` are sent names."""
 
     body: dict[str, Any]
     names: dict[str, str]
@@ -74,12 +74,12 @@ def _limit(settings: Settings, manner: Manner, model: Claude) -> int:
 
 
 def _thinking(prompt: Prompt, manner: Manner, model: Claude, limit: int) -> dict[str, Any] | None:
-    """What is said of thinking; None is nothing, and means what the model does by itself."""
+    """Return the `thinking` field, or None to leave the model's default."""
     wish = manner.thinking
     if wish is False or (prompt.must and not model.forced_thinks):
         return {"type": "disabled"} if model.thinks == "default" else None
     if model.thinks in ("default", "always") or (wish is not None and model.thinks == "asked"):
-        # Said aloud only so that what it thinks is shown.
+        # Sent only so that the thinking is shown.
         return {"type": "adaptive", "display": "summarized"}
     if wish is None or model.thinks != "budget" or not _thought_so_far(prompt):
         return None
@@ -88,7 +88,7 @@ def _thinking(prompt: Prompt, manner: Manner, model: Claude, limit: int) -> dict
 
 
 def _thought_so_far(prompt: Prompt) -> bool:
-    """Among its calls a model with a budget must find its thoughts; where they are lost, it cannot think."""
+    """Whether the turn's last answer kept its thinking; without it, the API refuses a thinking budget."""
     for message in reversed(prompt.messages):
         if message.role == "assistant":
             return any(opaque.provider == PROVIDER for opaque in message.opaque)
@@ -109,10 +109,10 @@ def _schema(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Ma
 
 
 def _tools(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Manner) -> frozenset[str]:
-    """Adds the tools, and tells whose arguments the API is sure to get right."""
+    """Add the tools to the body; return the names whose arguments the API enforces."""
     if not prompt.tools:
         if told.called:
-            # Calls in a conversation are refused without tools; these may be read of, not called.
+            # The API refuses past calls without tool definitions: declare them, but forbid calling.
             open_schema = {"type": "object"}
             body["tools"] = [{"name": name, "input_schema": open_schema} for name in told.called]
             body["tool_choice"] = _CHOICES["none"]
@@ -133,7 +133,7 @@ def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"name": plain(tool.name), "input_schema": schema}
     if tool.description:
         out["description"] = tool.description
-    # Strict is refused with a schema that the API cannot keep in full; such arguments are checked here alone.
+    # The API refuses `strict` for a schema it cannot fully enforce; such arguments are validated here.
     if (strict or tool.strict) and enforceable(schema) == schema:
         out["strict"] = True
     return out
@@ -146,7 +146,7 @@ def _choice(choice: ToolChoice) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any], leading: bool) -> None:
-    """Where the vendor's cache may begin again: behind tools and instructions, and behind the last turn."""
+    """Set cache breakpoints after the tools and system text, and after the last user message."""
     if leading:
         body["system"][0]["cache_control"] = _CACHED
     elif "tools" in body:
@@ -158,7 +158,7 @@ def _mark(body: dict[str, Any], leading: bool) -> None:
 
 
 def _knobs(body: dict[str, Any], settings: Settings, manner: Manner, model: Claude) -> None:
-    """What else was asked for and this API knows; the rest is ignored quietly."""
+    """Add the remaining settings that this API supports; others are ignored."""
     stops = [stop for stop in settings.stop if stop.strip()]
     if stops:
         body["stop_sequences"] = stops
@@ -177,7 +177,7 @@ def _knobs(body: dict[str, Any], settings: Settings, manner: Manner, model: Clau
 
 
 def _sampling(settings: Settings, thinking: bool) -> dict[str, Any]:
-    """At most one of temperature and top_p, and none beside thinking: the API refuses anything else."""
+    """Return at most one of temperature and top_p, and none with thinking, as the API requires."""
     if thinking:
         return {}
     if settings.temperature is not None:

@@ -1,7 +1,7 @@
-"""Which JSON Schemas the API enforces by itself.
+"""JSON Schemas that the API can enforce.
 
-Objects must be closed and everything must have a type. Limits of numbers, lengths and patterns it cannot
-keep: they are left out, and the answer is checked here.
+Objects must be closed and every value typed. Limits of numbers, lengths and patterns are not supported: they
+are dropped, and the answer is validated here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _DEEPEST = 64
 
 
 class Open(Exception):
-    """The schema says what the API cannot enforce."""
+    """The schema uses what the API cannot enforce."""
 
 
 def enforceable(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema less its limits, which takes all that the schema takes; None where it cannot be said."""
+    """Return the schema without its limits, or None if the API cannot enforce it."""
     try:
         return _object(schema, 0) if schema.get("type") == "object" else None
     except Open:

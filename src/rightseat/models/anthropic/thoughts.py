@@ -1,7 +1,7 @@
-"""What a model thought in the earlier turns of a conversation, for clients that post it without.
+"""In-memory cache of signed thinking blocks of earlier turns.
 
-Within a turn the engine keeps it. A client posts words and calls only, so it is found again by them: by the
-conversation, by all that the user has said in it, and by the answer itself. Kept in memory, the newest of it.
+Within a turn the engine keeps them, but clients post back only text and calls. The key is a digest of the
+conversation id, all user texts before the answer, and the answer itself. The oldest entries are evicted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Thoughts:
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
 
     def keep(self, prompt: Prompt, answer: Iterable[Fragment]) -> None:
-        """What was thought for an answer, if anything was."""
+        """Store the thinking blocks of an answer, if it has any."""
         texts: list[str] = []
         calls: dict[int, tuple[str, list[str]]] = {}
         thought: fragments.Opaque | None = None
@@ -54,7 +54,7 @@ class Thoughts:
         self._put(_key(asked, "".join(texts), called), msgspec.json.encode([thought.provider, thought.blob]))
 
     def recalled(self, prompt: Prompt) -> Prompt:
-        """The prompt with thoughts at those of its answers that lost them."""
+        """Return the prompt with thinking blocks restored to assistant messages that lack them."""
         if prompt.conversation is None or not self._kept:
             return prompt
         asked = _asked(prompt.conversation, ())
@@ -105,7 +105,7 @@ def _add(digest: Any, words: str) -> None:
 
 
 def _plain(arguments: str) -> str:
-    """However a client writes the same JSON."""
+    """Return JSON in canonical form, so that a client's formatting does not matter."""
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
     except (msgspec.DecodeError, RecursionError, UnicodeError):

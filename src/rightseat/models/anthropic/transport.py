@@ -1,6 +1,7 @@
-"""The official SDK over our HTTP client: it says what is sent, we send it and read the answer ourselves.
+"""Run the official SDK on our HTTP client: the SDK shapes the request, we send it and read the response.
 
-By its own client a token costs three times as much, and an answer that is left is closed by the collector.
+With the SDK's own client a token costs three times as much, and the garbage collector closes abandoned
+streams.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from yarl import URL
 from rightseat.http import Client, Cut, Response, request_head
 
 SOURCE = "rightseat.response"
-"""Under this name of an answer's extensions stands the Response that it comes from."""
+"""Key in the httpx response's extensions that holds our Response."""
 
 _ERROR_BODY = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
-# Said by our client, or not at all: a compressed stream is a late one, and could be a bomb.
+# Headers that our client sets. No compression: it delays streams and allows decompression bombs.
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
 _NOT_TOLD = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie"})
 
@@ -32,12 +33,12 @@ log = logging.getLogger(__name__)
 def sdk(
     base: URL, api_key: str | None, headers: Mapping[str, str], client: Client
 ) -> anthropic.AsyncAnthropic:
-    # At DEBUG these log whole requests, and with them what people said.
+    # At DEBUG these loggers write whole requests, including user messages.
     for name in ("anthropic", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
     unkeyed = {} if api_key else {"Authorization": anthropic.Omit()}
     return anthropic.AsyncAnthropic(
-        # Without a key given here it would look for one in the environment and on the disk.
+        # Without a value the SDK searches the environment and the disk.
         api_key=api_key or "none",
         base_url=str(base),
         max_retries=0,
@@ -78,7 +79,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 class _Unread(httpx2.AsyncByteStream):
-    """The body of a good answer: it is read from the Response, and here only closed."""
+    """The body of a 2xx response, which is read from our Response; this object only closes it."""
 
     def __init__(self, response: Response) -> None:
         self._response = response
@@ -100,5 +101,5 @@ async def _refusal(response: Response) -> bytes:
 
 
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:
-    """Without cookies, which are not kept, and without what describes the body: it is not to be unpacked."""
+    """Return the headers without cookies and without those that describe the body's encoding."""
     return {name: value for name, value in headers.items() if name not in _NOT_TOLD}

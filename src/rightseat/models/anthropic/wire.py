@@ -1,4 +1,4 @@
-"""What the Messages API streams, as far as it is read here: every field may be missing or null."""
+"""Stream events of the Messages API, limited to the fields we read. Any field may be missing or null."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.json import Decoder
 
 
 class Block(Struct, gc=False):
-    """How a content block begins: text, thinking, redacted_thinking, tool_use, or one of a server's own."""
+    """A content_block_start: text, thinking, redacted_thinking, tool_use, or a server tool block."""
 
     type: str = ""
     name: str | None = None
@@ -17,12 +17,12 @@ class Block(Struct, gc=False):
     thinking: str | None = None
     signature: str | None = None
     data: str | None = None
-    # Kept as bytes, so that no number is rewritten.
+    # Raw bytes, so that numbers keep their exact spelling.
     input: Raw | UnsetType = UNSET
 
 
 class Delta(Struct, gc=False):
-    """A piece of a block, or of the message: there it says why it ends."""
+    """A delta of a content block, or of the message (with `stop_reason`)."""
 
     type: str | None = None
     text: str | None = None
@@ -33,7 +33,7 @@ class Delta(Struct, gc=False):
 
 
 class Counts(Struct, gc=False):
-    """Counted up over the whole answer; what is null stays as it was."""
+    """Cumulative token counts; null means unchanged."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

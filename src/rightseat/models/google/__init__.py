@@ -1,9 +1,9 @@
-"""Gemini, by Google's own client.
+"""Gemini models through Google's SDK (google-genai).
 
-client.py asks (request.py: Prompt → contents and config, schemas.py: what Gemini takes of a JSON Schema) and
-retries; exchange.py reads one answer and keeps its time, lines.py looks at it first; answer.py makes
-Fragments of its chunks; marks.py has what must travel back to Google; faults.py has every error; options.py
-reads the spec `google:NAME`; sdk.py is the client.
+client.py sends requests and retries. request.py builds contents and config from a Prompt and narrows JSON
+Schemas to what Gemini accepts. exchange.py reads one response, with timeouts and checks below the SDK.
+stream_parser.py turns SDK chunks into ModelChunks and keeps thought signatures for the next request.
+faults.py maps errors. options.py parses `google:NAME`. sdk.py imports the SDK.
 """
 
 from rightseat.models.google.options import model

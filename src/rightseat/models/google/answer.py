@@ -1,4 +1,4 @@
-"""Chunks of an answer → Fragments, without I/O."""
+"""SDK response chunks → ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REASONS: dict[str, Literal["stop", "length"]] = {
 
 
 class Answer:
-    """Reads one answer: `feed` each chunk, then `end` it."""
+    """Parses one answer: `feed` each chunk, then `finish`."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -30,12 +30,12 @@ class Answer:
 
     @property
     def finished(self) -> bool:
-        """Whether Google has said why the answer ends; what may follow is only usage."""
+        """Whether a finish reason has arrived; only usage may follow."""
         return self._finish is not None
 
     def feed(self, chunk: types.GenerateContentResponse) -> list[Fragment]:
         if chunk.usage_metadata is not None:
-            # Counted up from chunk to chunk: the last one is the answer's.
+            # Counts are cumulative: the last one is final.
             self._usage = _usage(chunk.usage_metadata)
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
             self._blocked = chunk.prompt_feedback.block_reason.value
@@ -46,7 +46,7 @@ class Answer:
         return out
 
     def end(self) -> list[Fragment]:
-        """The stream is over. Raises unless Google has said that the answer is, and is a good one."""
+        """Return the closing chunks. Raises if the answer was blocked, stopped or not finished."""
         if self._blocked is not None:
             raise faults.blocked(self._blocked)
         if self._finish is None:
@@ -93,7 +93,7 @@ class Answer:
 
 
 def _usage(found: types.GenerateContentResponseUsageMetadata) -> Usage:
-    """Thoughts are paid for as what is written."""
+    """Convert token counts; thoughts are billed as output."""
     return Usage(
         (found.prompt_token_count or 0) + (found.tool_use_prompt_token_count or 0),
         (found.candidates_token_count or 0) + (found.thoughts_token_count or 0),
@@ -102,7 +102,7 @@ def _usage(found: types.GenerateContentResponseUsageMetadata) -> Usage:
 
 
 def _whole(text: str) -> str:
-    """The text, unless it has half a character, which no door could write."""
+    """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
     if not text.isascii():
         try:
             text.encode()

@@ -1,4 +1,4 @@
-"""Streams a Prompt through Google's own client."""
+"""Stream a Prompt through Google's SDK."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from rightseat.types.capabilities import Abilities
 from rightseat.types.chunks import Fragment
 from rightseat.types.model import Prompt
 
-# Only these may pass by themselves; a rejection or a wrong key will not.
+# Transient errors; a rejected request or a wrong key is not retried.
 _AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
-# Google's client wants one even where a gateway needs none.
+# The SDK requires a key even if a gateway needs none.
 _NO_KEY = "none"
 _LONGEST_LINE = 4 << 20
 
@@ -46,7 +46,7 @@ class Google:
 
     enforces_schema = False
     versioned = False
-    """Whether its address ends with the API's version, which Google's client adds by itself."""
+    """Whether `address` ends with the API version; the SDK adds it itself."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Google:
         check_headers({"x-goog-api-key": api_key or "", **headers})
         self.name = name
         self.address = str(base)
-        """Where `rightseat doctor` looks whether anyone is there."""
+        """The URL that `rightseat doctor` probes."""
         self.abilities = abilities
         self.images = abilities.images
         self._key = api_key or _NO_KEY
         self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
-        # A compressed answer could be a bomb, and a compressed stream is a late one.
+        # No compression: it delays streams and allows decompression bombs.
         self._headers = {"Accept-Encoding": "identity", **headers}
         self._times = times
         self._manner = manner
@@ -81,7 +81,7 @@ class Google:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> None:
-        """Google's client takes a while to make: better before the first question than in it."""
+        """Create the SDK client, which is slow, before the first request."""
         self._made()
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class Google:
             await exchange.close()
 
     async def _ask(self, prompt: Prompt) -> tuple[Exchange, types.GenerateContentResponse | None]:
-        """An answer that has begun, with its first chunk."""
+        """Send the request; return the exchange and its first chunk. Retries transient errors."""
         contents = request.contents(prompt, self._manner)
         config = request.config(prompt, self._manner)
         try:
@@ -134,12 +134,12 @@ class Google:
 
     def _made(self) -> genai.Client:
         loop = asyncio.get_running_loop()
-        # Connections belong to the loop in which they were made.
+        # Connections belong to the event loop that created them.
         if self._client is None or self._loop is not loop:
             _hush()
             self._loop = loop
             tls = _trust()
-            # Ours, so that a redirect does not carry the key away and each response can be cut.
+            # Our own session: redirects must not leak the key, and each response must be closable.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
                 trace_configs=[tracing()],
@@ -159,9 +159,9 @@ class Google:
         return self._client
 
     def _log(self, where: str, said: bytes) -> None:
-        """Google's own words go to the debug log and nowhere else."""
+        """Log an upstream body at debug level; upstream text appears nowhere else."""
         if log.isEnabledFor(logging.DEBUG):
-            # Masked before it is cut, else the cut could leave half of a key.
+            # Mask before truncating: a truncated key would not match.
             text = said.decode(errors="replace")
             for secret in self._secrets:
                 text = text.replace(secret, "***")
@@ -174,11 +174,11 @@ def _passes(error: RightseatError) -> bool:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """One for all: Google's client makes four for itself, which takes longer than anything else in it."""
+    """Return one shared TLS context; the SDK would create four, its slowest step."""
     return ssl.create_default_context()
 
 
 def _hush() -> None:
-    """Google's client says in logs and warnings what its errors say, with the words of the conversation."""
+    """Silence the SDK's logs and warnings, which contain user messages."""
     logging.getLogger("google_genai").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"google\.genai(\.|$)")

@@ -1,4 +1,4 @@
-"""One answer on its way through Google's client: its time, its errors, and its end."""
+"""One HTTP exchange through Google's SDK: timeouts, errors, closing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rightseat.models.google.sdk import errors, types
 
 _ERROR_BODY = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
-# How long the end of the HTTP body may lag behind the end of the answer.
+# How long to wait after the finish reason for the end of the body.
 _LINGER_SECONDS = 0.5
 
 
 class Times(Struct, frozen=True):
-    """Seconds for a connection, for the first token, and between two tokens."""
+    """Timeouts in seconds: connecting, first token, between two tokens."""
 
     connect: float
     first: float
@@ -32,13 +32,13 @@ class Times(Struct, frozen=True):
 
 
 class Left(Exception):
-    """Raised within Google's client when nobody reads on: so all of its generators end here and now."""
+    """Raised inside the SDK when the reader stops, so that all its nested generators end at once."""
 
 
 class Exchange:
-    """Reads chunk by chunk. Google's client gives no hold on the response behind it: `tracing` sees it.
+    """Reads chunk by chunk. The SDK hides its HTTP response; `make_trace_config` hooks provide it.
 
-    `note` is given what Google says of an error, and where.
+    `log_payload` receives the context and body of upstream errors.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Exchange:
         self._connected = False
         self._over = False
         self.begun = False
-        """Set by the reader with the first fragment: from then on silence counts, not the deadline."""
+        """Set by the reader at the first chunk; from then on the idle timeout applies."""
         self.finished = False
-        """Set by the reader when the answer is said to be over: then no end of the stream is too early."""
+        """Set by the reader at the finish reason; from then on a cut connection is a normal end."""
 
     async def next(self) -> types.GenerateContentResponse | None:
-        """The next chunk, None at the end. Only the waits for one count."""
+        """Return the next chunk, or None at the end. Only the wait itself counts for the timeout."""
         token = _CURRENT.set(self)
         try:
             async with asyncio.timeout_at(self._due()) as self._timeout:
@@ -82,14 +82,14 @@ class Exchange:
                 return None
             raise self._broken(error) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            # Whatever is not the JSON of an answer breaks Google's client in one of these ways.
+            # The SDK fails in one of these ways on an unexpected payload.
             self._over = True
             raise faults.garbled("not the JSON of an answer") from error
         finally:
             _CURRENT.reset(token)
 
     async def close(self) -> None:
-        """Cuts the connection unless the answer was read to its end."""
+        """Close the response; if the answer is unfinished, also end the SDK's generators."""
         response, self._response = self._response, None
         if response is not None and not self._over:
             response.content.set_exception(Left())
@@ -154,7 +154,7 @@ async def _answered(
 
 
 def tracing() -> aiohttp.TraceConfig:
-    """For the session of a client whose answers are Exchanges."""
+    """Return the aiohttp trace hooks that report to the current GoogleExchange."""
     trace = aiohttp.TraceConfig()
     trace.on_connection_create_end.append(_connected)
     trace.on_connection_reuseconn.append(_connected)

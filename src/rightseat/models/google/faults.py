@@ -1,4 +1,4 @@
-"""What went wrong at Google → our errors. The sentences are ours; Google's words stay in the debug log."""
+"""Google errors → RightseatErrors. Messages are ours; upstream text goes only to the debug log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.errors import RightseatError
 from rightseat.http.retry import LONGEST_WAIT, retry_after
 
 _WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
-# What an end without a good answer means, for the one who asked.
+# Block and finish reasons, in words for the user.
 _REFUSED = {
     "SAFETY": "it may not be safe",
     "IMAGE_SAFETY": "it may not be safe",
@@ -63,13 +63,13 @@ def garbled(why: str) -> RightseatError:
 
 
 def blocked(reason: str) -> RightseatError:
-    """The question was not even shown to the model."""
+    """Map a block reason of the prompt."""
     why = _REFUSED.get(reason, "it gives no reason")
     return errors.ContentRefused(f"Google does not let the model answer this: {why}. Ask in other words.")
 
 
 def stopped(reason: str) -> RightseatError:
-    """The model stopped, and not because it was done."""
+    """Map a finish reason other than a normal end."""
     if why := _REFUSED.get(reason):
         return errors.ContentRefused(f"The model will not go on with this answer: {why}. Ask in other words.")
     if reason in _UNFIT:
@@ -78,7 +78,7 @@ def stopped(reason: str) -> RightseatError:
 
 
 def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
-    """The error of an answer whose status is not 200."""
+    """Map a response whose status is not 200."""
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -122,7 +122,7 @@ def of_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) 
 
 
 def error_of(parsed: Any) -> Mapping[str, Any]:
-    """The error object of a body that contains one, or is a list with one; else empty."""
+    """Return the error object of a body or of a one-element list; empty if there is none."""
     if isinstance(parsed, list) and len(parsed) == 1:
         parsed = parsed[0]
     found = parsed.get("error") if isinstance(parsed, dict) else None
@@ -140,7 +140,7 @@ def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _delay(error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, as RetryInfo or a header says them."""
+    """Return the seconds to wait, from RetryInfo or the Retry-After header."""
     for detail in _details(error):
         if match := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(detail.get("retryDelay", ""))):
             return min(float(match[1]), LONGEST_WAIT)

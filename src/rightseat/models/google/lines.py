@@ -1,8 +1,8 @@
-"""What Google's client reads, looked at before it does.
+"""Check the SSE lines of a response before the SDK reads them.
 
-Its generators stand within each other, and one that raises leaves those inside it to the garbage collector.
-So what is wrong with an answer is raised here, below all of them. Nor does it know comments, or `data:` with
-no space.
+The SDK nests generators; an error raised in an outer one leaves the inner ones to the garbage collector. So
+payload errors are raised here, below all of them. The SDK also supports neither comments nor `data:` without
+a space.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _IGNORED = (b":", b"event:", b"id:", b"retry:")
 
 
 class Lines:
-    """Stands for the content of a response; `note` is given a payload that is an error."""
+    """Replaces the content reader of a response; `log_payload` receives error payloads."""
 
     def __init__(self, content: aiohttp.StreamReader, note: Callable[[str, bytes], None]) -> None:
         self._content = content
@@ -88,7 +88,7 @@ class Lines:
         try:
             chunk = _CHUNK.decode(payload)
         except RecursionError:
-            # Not `from` it: its traceback is a thousand frames of nothing.
+            # `from None`: the traceback of a RecursionError has a thousand useless frames.
             raise faults.garbled("JSON that is too deep") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self._failed(payload)
@@ -98,7 +98,7 @@ class Lines:
             raise faults.garbled("an error that is none")
 
     def _failed(self, payload: bytes) -> None:
-        """Raises the error that the payload is; returns where it is none."""
+        """Raise the error that the payload holds, if any."""
         try:
             found = faults.error_of(_ERROR.decode(payload))
         except (msgspec.DecodeError, UnicodeDecodeError):

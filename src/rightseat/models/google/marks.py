@@ -1,4 +1,4 @@
-"""What Google wants back with the next request, at the same place: ids of calls, signatures of thoughts."""
+"""Call ids and thought signatures, which Google requires back at the same position."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PROVIDER = "google"
 
 
 class Mark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One place of an answer: call number `call`, the text from `start` to `end`, or a `thought`."""
+    """A position in an answer: call number `call`, the text from `start` to `end`, or a `thought`."""
 
     signature: str | None = None
-    """Base64: a blob is kept as JSON."""
+    """Base64, since the blob is stored as JSON."""
     call: int | None = None
     name: str | None = None
-    """Of the called tool: a call that was left out since moves the others."""
+    """The called tool; call numbers shift if an earlier call was removed."""
     id: str | None = None
     start: int | None = None
     end: int | None = None
@@ -44,7 +44,7 @@ def blob(mark: Mark) -> Any:
 
 
 def marks(message: Message) -> list[Mark]:
-    """Those of a message, in their order. What is not of this form was not made here, and is left out."""
+    """Return the marks of a message in order; invalid blobs are skipped."""
     found = []
     for opaque in message.opaque:
         if opaque.provider == PROVIDER:

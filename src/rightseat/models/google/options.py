@@ -1,4 +1,4 @@
-"""The spec `google:NAME` and its options → Google."""
+"""Parse `google:NAME` and its options into a GoogleModel."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def model(name: str, options: Mapping[str, Any]) -> Google:
-    """What the options do not give comes from GEMINI_API_KEY or GOOGLE_API_KEY and GOOGLE_GEMINI_BASE_URL."""
+    """Make the model; GEMINI_API_KEY or GOOGLE_API_KEY and GOOGLE_GEMINI_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("google: needs a model's name, as in google:gemini-2.5-flash")
     known = _known(name, options)
@@ -90,7 +90,7 @@ def _known(name: str, options: Mapping[str, Any]) -> Options:
             hint = meant(key, keys)
             raise ConfigError(f"The model google:{name} has no option {key!r}. {hint}", param=key)
     given: dict[str, Any] = {"base_url": os.environ.get("GOOGLE_GEMINI_BASE_URL") or GOOGLE_URL, **options}
-    # The environment's key belongs to the environment's server: it is not shown to any other.
+    # Send the environment's key only to the environment's server or Google.
     if "base_url" not in options or is_google(str(options["base_url"])):
         found = filter(None, map(os.environ.get, _KEYS))
         given.setdefault("api_key", next(found, None))

@@ -1,4 +1,4 @@
-"""Prompt → the contents and the config of `generate_content_stream`, as plain values."""
+"""Prompt → `contents` and `config` of `generate_content_stream`, as plain values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rightseat.types.model import Prompt, Settings, ToolChoice
 
 Json = dict[str, Any]
 
-# Google's own word for a call that another model made: without any signature Gemini 3 refuses it.
+# Google's placeholder signature for calls of other models; Gemini 3 refuses unsigned calls.
 UNSIGNED = b"skip_thought_signature_validator"
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
@@ -29,15 +29,15 @@ _KNOBS = ("top_k", "presence_penalty", "frequency_penalty")
 
 
 class Manner(Struct, frozen=True, kw_only=True):
-    """What one model wants, and how it is to think."""
+    """Requirements of one model, and its thinking options."""
 
     thoughts: bool = False
     budget: int | None = None
     level: str | None = None
     signs: bool = False
-    """It refuses a call without a signature."""
+    """The model refuses calls without a signature."""
     schema: bool = True
-    """It keeps to an output schema."""
+    """The model enforces an output schema."""
     schema_beside_tools: bool = False
 
 
@@ -56,7 +56,7 @@ def manner(
 
 
 def contents(prompt: Prompt, manner: Manner) -> list[Json]:
-    """The turns of the conversation. Empty ones are left out: Google refuses them."""
+    """Return the conversation as contents, without empty ones, which Google refuses."""
     out: list[Json] = []
     called: dict[str, tuple[str, str | None]] = {}
     answering = False
@@ -65,7 +65,7 @@ def contents(prompt: Prompt, manner: Manner) -> list[Json]:
             case "tool":
                 responses, shown = _result(message, called)
                 if answering and responses:
-                    # All results of one turn stand in one content.
+                    # All results of one turn go into one content.
                     out[-1]["parts"] += responses
                 elif responses:
                     out.append({"role": "user", "parts": responses})
@@ -80,20 +80,20 @@ def contents(prompt: Prompt, manner: Manner) -> list[Json]:
                 _add(out, "user", [part for one in message.parts if (part := _part(one)) is not None])
         answering = False
     if not out or out[0]["role"] == "model":
-        # A conversation begins with the person, be it with a word that says nothing.
+        # The first content must be from the user: insert a placeholder.
         out.insert(0, {"role": "user", "parts": [{"text": "…"}]})
     return out
 
 
 def config(prompt: Prompt, manner: Manner) -> Json:
     out: Json = {
-        # Tools are run by the engine, and an answer is one request.
+        # The engine runs the tools; the SDK must not send follow-up requests.
         "automatic_function_calling": {"disable": True},
         "automatic_continuation": False,
         **_sampling(prompt.settings),
     }
     told = [message.text for message in prompt.messages if message.role in ("system", "developer")]
-    # The older models refuse a schema beside tools: they are told it, and what they answer is checked here.
+    # Older models refuse a schema together with tools: put it into the instructions and validate here.
     enforced = manner.schema and (manner.schema_beside_tools or not prompt.callable)
     if prompt.output_schema is not None and not enforced:
         told.append(_RULE + msgspec.json.encode(prompt.output_schema).decode())
@@ -160,7 +160,7 @@ def _of_call(placed: list[Mark], number: int, call: Call) -> Mark | None:
 
 
 def _said(message: Message, placed: list[Mark], manner: Manner) -> list[Json]:
-    """Thoughts, texts and calls of the assistant, each with the signature that it came with."""
+    """Return thoughts, texts and calls of an assistant message, each with its original signature."""
     out: list[Json] = [
         {"text": mark.thought, "thought": True, "thought_signature": signed}
         for mark in placed
@@ -179,7 +179,7 @@ def _texts(text: str, placed: list[Mark]) -> list[Json]:
     at = 0
     for mark in placed:
         start, end, signed = mark.start, mark.end, mark.signed
-        # A text that was changed since has no place for it any more.
+        # The text has changed since: drop the mark.
         if start is None or end is None or signed is None or not at <= start <= end <= len(text):
             continue
         if start > at:
@@ -202,11 +202,11 @@ def _called(call: Call, mark: Mark | None) -> Json:
 
 
 def _result(message: Message, called: dict[str, tuple[str, str | None]]) -> tuple[list[Json], list[Json]]:
-    """The function response of a tool's message, and what of it must stand beside: images, files."""
+    """Return the function response of a tool message, and its images and files as separate parts."""
     shown = [made for one in message.parts if not isinstance(one, Text) and (made := _part(one)) is not None]
     name, id = called.get(message.call_id or "", (message.name, None))
     if not name:
-        # Nobody knows which tool it was: a response without its call is refused.
+        # The tool is unknown, and Google refuses a response without its call: send text.
         return [], [{"text": message.text}, *shown] if message.text else shown
     value = _object(message.text)
     response: Json = {"name": name, "response": {"output": message.text} if value is None else value}

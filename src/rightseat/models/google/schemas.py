@@ -1,6 +1,6 @@
-"""JSON Schema → the part of it that Gemini takes.
+"""JSON Schema → the subset that Gemini accepts.
 
-What it cannot say becomes words or is left out: the arguments of a call are checked against all of it anyway.
+Other keywords go into the description or are dropped; arguments are validated against the full schema anyway.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from rightseat.tools.text_calls.pointers import found
 
 Json = dict[str, Any]
 
-# More places than this, or deeper ones, are a schema that grows by its references.
+# Limits for schemas that explode when references are expanded.
 _PLACES = 5000
 _DEEPEST = 16
 _KEPT = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
 _FORMATS = {"date-time", "date", "time", "int32", "int64", "float", "double"}
-# Said in words, for the model reads the description.
+# Keywords written into the description, which the model reads.
 _WORDS = (
     *("pattern", "format", "minLength", "maxLength", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
     *("uniqueItems", "minProperties", "maxProperties", "const", "default"),
@@ -27,12 +27,12 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(
 
 
 def narrowed(schema: Json) -> Json:
-    """A schema for any value."""
+    """Return the narrowed schema of any value."""
     return _Narrowing(schema).of(schema, ())
 
 
 def parameters(schema: Json) -> Json:
-    """The schema of a call's arguments, which are always an object."""
+    """Return the narrowed schema of call arguments, always of type object."""
     out = narrowed(schema)
     return out if out.get("type") == "object" else {**out, "type": "object"}
 
@@ -43,7 +43,7 @@ class _Narrowing:
         self._places = 0
 
     def of(self, schema: Any, within: tuple[str, ...]) -> Json:
-        """`within` are the references on the way here: one that leads back to itself ends."""
+        """Narrow one schema node. `references`: the $refs followed so far, to stop at recursion."""
         self._places += 1
         if not isinstance(schema, dict):
             return {}
@@ -81,7 +81,7 @@ class _Narrowing:
         items = schema.get("items")
         if isinstance(items, dict):
             out["items"] = self.of(items, within)
-        # The older drafts write a tuple as a list of items.
+        # Older drafts write tuples as a list in `items`.
         if isinstance(tuple_ := schema.get("prefixItems", items), list):
             out["prefixItems"] = [self.of(one, within) for one in tuple_]
         if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
@@ -89,7 +89,7 @@ class _Narrowing:
 
 
 def _merged(schema: Json, part: Json) -> Json:
-    """A schema and one of its `allOf`, as one: what stands in the schema itself counts."""
+    """Merge one `allOf` part into the schema, whose own keywords win."""
     out = {**part, **schema}
     if "properties" in part:
         out["properties"] = {**part["properties"], **schema.get("properties", {})}
@@ -99,7 +99,7 @@ def _merged(schema: Json, part: Json) -> Json:
 
 
 def _enumerated(schema: Json, out: Json) -> None:
-    """`enum` and `const` in `out`: only texts and numbers can be listed, and `schema` loses what is."""
+    """Write `enum` or `const` to `out` if all its values can be listed; remove `const` from `schema`."""
     given = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(given, list):
         return

@@ -1,4 +1,4 @@
-"""Google's client. What it warns of is its makers' concern; with `-W error` it would not even import."""
+"""Import Google's SDK without its warnings, which would fail the import under `-W error`."""
 
 from __future__ import annotations
 

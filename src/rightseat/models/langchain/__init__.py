@@ -1,9 +1,9 @@
-"""Any chat model or Runnable of LangChain, found by `langchain:MODULE:NAME`.
+"""Any LangChain chat model or Runnable, named by `langchain:MODULE:NAME`.
 
-options.py reads the spec, source.py finds what it names; client.py asks it (request.py: Prompt → messages,
-binding.py: tools and settings) and reading.py reads what it yields, under time; begun.py ends what it began;
-answer.py and calls.py make Fragments of it; thoughts.py has what must travel back; faults.py knows the errors
-of every vendor's client.
+options.py parses the spec. client.py loads the target, binds tools and settings, and streams. request.py
+builds LangChain messages from a Prompt. timed_reader.py reads values with timeouts and closes abandoned
+generators. stream_parser.py turns values into ModelChunks and keeps signed thinking blocks. faults.py maps
+errors of all vendors' clients.
 """
 
 from rightseat.models.langchain.options import model

@@ -1,4 +1,4 @@
-"""What a Runnable yields → Fragments, without I/O."""
+"""Values that a Runnable yields → ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rightseat.types.events import Usage
 
 Reason = Literal["stop", "length", "content_filter"]
 
-# Where the vendors' packages put it, and what they call it; all else is a good end.
+# Metadata fields that hold the finish reason; unknown reasons count as a normal end.
 _FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-# Vendors that never end an answer without a word, and that say who they are in each chunk.
+# Providers that always report a finish reason and name themselves in each chunk.
 _TELLING = ("openai", "anthropic")
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
@@ -32,7 +32,7 @@ _TEXTS = ("content", "text", "output", "answer", "result")
 
 
 class Answer:
-    """Reads one answer: `take` each value, then `end` it. `model` is whose thoughts they are."""
+    """Parses one answer: `feed` each value, then `finish`. `model` labels the signed thinking blocks."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -49,7 +49,7 @@ class Answer:
         if isinstance(value, str):
             return [Text(_whole(value))] if value else []
         if value is None or isinstance(value, BaseMessage):
-            # A chain may also give out what it was asked, or what its own tools said.
+            # A chain may also yield its input or results of its own tools.
             return []
         message = getattr(value, "message", None)
         if isinstance(message, AIMessage):
@@ -64,7 +64,7 @@ class Answer:
 
     def end(self) -> list[Fragment]:
         if self._provider in _TELLING and not self._told:
-            # Their clients take a stream that was cut between two chunks for one that is over.
+            # Their clients do not notice a stream that is cut between two chunks.
             raise faults.incomplete()
         if self._calls.nameless:
             raise faults.garbled("a call without a name")
@@ -119,7 +119,7 @@ class Answer:
         return [Text(_whole(said))] if isinstance(said, str) and said else []
 
     def _count(self, found: Mapping[str, Any]) -> None:
-        """Each chunk says what it adds: that is how LangChain itself puts chunks together."""
+        """Add the usage of a chunk; LangChain counts per chunk, not cumulatively."""
         details = found.get("input_token_details") or {}
         used = Usage(
             found.get("input_tokens") or 0, found.get("output_tokens") or 0, details.get("cache_read") or 0
@@ -143,7 +143,7 @@ def _pieces(message: AIMessage) -> list[Mapping[str, Any]]:
 
 
 def _whole(text: str) -> str:
-    """The text, unless it has half a character, which no door could write."""
+    """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
     if not text.isascii():
         try:
             text.encode()

@@ -1,7 +1,7 @@
-"""Every async generator that foreign code begins, so that each can be ended when nobody reads on.
+"""Track async generators started by foreign code, so that they can be closed when the reader stops.
 
-LangChain's stand within each other, also in tasks of their own, and closing the outermost leaves the rest to
-the garbage collector: a vendor's connection would stay open until then.
+LangChain nests generators, also across tasks. Closing the outermost leaves the others to the garbage
+collector, and a vendor's connection would stay open until then.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 Generator = AsyncGenerator[Any, Any]
 
-# How long a generator may take to end; one that does not is left to itself.
+# Seconds to wait for a generator to close; a slower one is abandoned.
 _PATIENCE = 1.0
-# From this many on, those that have ended are dropped: a chain may begin some for every word.
+# From this many on, finished generators are removed: a chain may start some per token.
 _MANY = 64
 
 
 class Begun:
-    """Those that are begun within `noting`. It holds for tasks that are made there, and for nothing else."""
+    """Collects the async generators started inside `track`, including tasks created there."""
 
     def __init__(self) -> None:
         self._open: list[Generator] = []
@@ -38,7 +38,7 @@ class Begun:
     def noting(self) -> Iterator[None]:
         hooks = sys.get_asyncgen_hooks()
         if not isinstance(hooks.firstiter, _Hook):
-            # The loop takes it away again when it stops running.
+            # The loop resets the hooks when it stops.
             sys.set_asyncgen_hooks(firstiter=_Hook(hooks.firstiter))
         token = _CURRENT.set(self)
         try:
@@ -47,14 +47,14 @@ class Begun:
             _CURRENT.reset(token)
 
     async def close(self) -> None:
-        """The innermost first: it holds the connection."""
+        """Close all open generators, innermost first, since that one holds the connection."""
         while self._open:
             generator = self._open.pop()
             if _is_open(generator):
                 task = asyncio.create_task(_closed(generator))
                 await asyncio.wait([task], timeout=_PATIENCE)
                 if task.done() and not task.cancelled():
-                    # Looked at, so that nobody reports it: what code raises when it is left is its own.
+                    # Retrieve the exception, so that asyncio does not log it.
                     task.exception()
 
 

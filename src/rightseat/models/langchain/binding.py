@@ -1,4 +1,4 @@
-"""Tools and settings of a Prompt, bound to a Runnable where it takes them."""
+"""Bind the tools and settings of a Prompt to a Runnable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from rightseat.errors import Misused
 from rightseat.types.model import Prompt, ToolSpec
 
-# What a setting may be called: a model takes it by a field of the same name.
+# Field names that models use for each setting.
 _FIELDS: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
@@ -21,7 +21,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def bound(source: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
-    """What has no field for a setting is not told it; what must call a tool and cannot is refused."""
+    """Return the bound Runnable. Unsupported settings are dropped; unsupported forced tools raise Misused."""
     settings = _settings(chat_model(source), prompt)
     if prompt.callable:
         source = _with_tools(source, prompt)
@@ -29,7 +29,7 @@ def bound(source: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
 
 
 def chat_model(source: Any) -> BaseChatModel | None:
-    """The model behind a Runnable that is one, perhaps with something bound to it."""
+    """Return the chat model behind a Runnable and its bindings, or None."""
     while isinstance(source, RunnableBindingBase):
         source = source.bound
     return source if isinstance(source, BaseChatModel) else None
@@ -59,7 +59,7 @@ def _settings(model: BaseChatModel | None, prompt: Prompt) -> dict[str, Any]:
 
 def _with_tools(source: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
     if not takes_tools(source):
-        # A chain that has its own way is not asked to leave it, unless it was to be forced.
+        # A chain without bind_tools runs without tools, unless a call is forced.
         if chat_model(source) is None and not prompt.must:
             return source
         raise Misused(
@@ -67,7 +67,7 @@ def _with_tools(source: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any
             "bind_tools. Take another model, or an assistant without tools."
         )
     if isinstance(source, RunnableBindingBase):
-        # Something was bound to the model before: the tools go to the model, and that stays on top.
+        # Keep earlier bindings: bind the tools to the inner model.
         again: Runnable[Any, Any] = source.model_copy(update={"bound": _with_tools(source.bound, prompt)})
         return again
     bind: Any = getattr(source, "bind_tools", None)

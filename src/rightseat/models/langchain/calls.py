@@ -1,4 +1,4 @@
-"""Puts the pieces of tool calls together: by their index, else by their id, else by their order."""
+"""Assemble streamed tool calls by index, else by id, else by order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Open(Struct):
 
 
 class Calls:
-    """Numbers calls 0, 1, 2 in the order in which they appear. A name is given once, and before arguments."""
+    """Numbers calls in order of appearance. Emits each name once, before its arguments."""
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
@@ -42,7 +42,7 @@ class Calls:
         return any(call.name is None for call in self._open)
 
     def take(self, piece: Mapping[str, Any]) -> list[Fragment]:
-        """One of `tool_call_chunks`: every field may be missing or None."""
+        """Parse one of `tool_call_chunks`; every field may be missing or None."""
         index, id, name, arguments = (piece.get(key) for key in ("index", "id", "name", "args"))
         if not (name or arguments or id):
             return []
@@ -62,7 +62,7 @@ class Calls:
         return [CallName(call.number, name), *([CallArgs(call.number, early)] if early else [])]
 
     def _find(self, index: Any, id: str | None, name: str | None) -> _Open | None:
-        """None: a call that is said twice, whole both times."""
+        """Return the call that a piece belongs to; None for the repetition of a complete call."""
         if index is not None:
             known = self._by_index.get(index)
             if known is None or (id and known.id and id != known.id):

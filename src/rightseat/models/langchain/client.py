@@ -1,4 +1,4 @@
-"""Streams a Prompt through something of LangChain's."""
+"""Stream a Prompt through a LangChain model, Runnable or function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rightseat.types.model import Prompt
 
 
 class LangChain:
-    """A chat model, a Runnable, or a function. `name` is its spec; `input_key`: where a chain wants them."""
+    """A chat model, Runnable or function. `name`: its spec; `input_key`: the chain's key for messages."""
 
     enforces_schema = False
 
@@ -35,7 +35,7 @@ class LangChain:
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
         answer = Answer(self.name)
         reading = Reading(self._times)
-        # What a Runnable yields may be an iterator itself: the innermost is read first.
+        # A Runnable may yield iterators: read the innermost first.
         streams = [self._asked(prompt)]
         try:
             while streams:
@@ -54,7 +54,7 @@ class LangChain:
             await reading.close()
 
     async def _asked(self, prompt: Prompt) -> AsyncIterator[Any]:
-        """One value: the answer, or what gives it."""
+        """Call the source and yield one value: the answer, or an iterator of it."""
         messages = request.messages(prompt, self.name)
         function = self._source.answers
         if function is not None:
@@ -67,7 +67,7 @@ class LangChain:
             return
         source = bound(await self._source.runnable(), prompt)
         given = messages if self._input_key is None else {self._input_key: messages}
-        # No callbacks of ours: what they would be told is the user's conversation.
+        # No callbacks: they would receive user messages.
         yield source.astream(given, config={"callbacks": []})
 
 

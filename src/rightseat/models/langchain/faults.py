@@ -1,7 +1,7 @@
-"""The errors of any vendor's client → our errors, by the names and numbers that they have in common.
+"""Errors of any vendor's client → RightseatErrors, by class name and status code.
 
-The sentences are ours; what a vendor said stays in the debug log. An error that is none of these is the
-application's own, and is left as it is.
+Messages are ours; upstream text goes only to the debug log. Other errors belong to the application and pass
+unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOO_LONG = re.compile(
     r"|exceeds the maximum number of tokens",
     re.IGNORECASE,
 )
-# Names of classes: of the clients of OpenAI, Anthropic, Google, AWS, of httpx, aiohttp and LangChain itself.
+# Exception class names of OpenAI, Anthropic, Google, AWS, httpx, aiohttp and LangChain.
 _DENIED = {
     *(
         "AuthenticationError",
@@ -97,7 +97,7 @@ def idle_timeout(seconds: float) -> RightseatError:
 
 
 class translated:
-    """Around a call of foreign code: its errors leave as ours where they are known. `begun`: it spoke."""
+    """Context manager that translates known errors of foreign code. `started`: chunks have arrived."""
 
     def __init__(self, begun: bool) -> None:
         self._begun = begun
@@ -136,7 +136,7 @@ def of(error: Exception, begun: bool) -> RightseatError | None:
 
 
 def _of_names(names: set[str], begun: bool) -> RightseatError | None:
-    # A timeout and a broken connection are often also connection errors: the special first.
+    # Timeouts often subclass connection errors: check the specific names first.
     for known, status in ((_DENIED, 401), (_BUSY, 429), (_OVERLOADED, 503), (_LATE, 504), (_REJECTED, 400)):
         if names & known:
             return _of_number(status, None)
@@ -175,7 +175,7 @@ def status_of(error: Exception) -> int | None:
     found = [getattr(error, name, None) for name in ("status_code", "http_status", "status", "code")]
     found.append(getattr(response, "status_code", None))
     if isinstance(response, Mapping):
-        # As AWS's client has it.
+        # The format of AWS's client.
         found.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     return next((int(one) for one in found if isinstance(one, int) and 400 <= one < 600), None)
 

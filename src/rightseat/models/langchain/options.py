@@ -1,4 +1,4 @@
-"""The spec `langchain:MODULE:NAME` and its options → LangChain."""
+"""Parse `langchain:MODULE:NAME` and its options into a LangChainModel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def model(name: str, options: Mapping[str, Any]) -> LangChain:
-    """What is named is imported here, so that a mistake in it is seen before the first question."""
+    """Make the model; imports the target now, so that its errors show at start."""
     known = _known(name, options)
     try:
         from rightseat.models.langchain.binding import chat_model, takes_tools

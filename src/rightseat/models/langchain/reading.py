@@ -1,4 +1,4 @@
-"""What foreign code yields, read under time."""
+"""Read values from foreign code with timeouts."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ END: Final = _End()
 
 
 class Times(Struct, frozen=True):
-    """Seconds for the first token, and between two tokens."""
+    """Timeouts in seconds: first token, between two tokens."""
 
     first: float
     idle: float
 
 
 class Reading:
-    """One answer. Only the waits for a value count; `close` ends all that was begun for it."""
+    """Reads one answer. Only waits for a value count; `close` closes all generators it started."""
 
     def __init__(self, times: Times) -> None:
         self._times = times
         self._begun = Begun()
         self._deadline = asyncio.get_running_loop().time() + times.first
         self.spoken = False
-        """Set by the reader with the first fragment: from then on silence counts, not the deadline."""
+        """Set by the caller at the first chunk; from then on the idle timeout applies."""
 
     async def next(self, stream: AsyncIterator[Any]) -> Any:
-        """The next value, or END."""
+        """Return the next value, or END."""
         now = asyncio.get_running_loop().time()
         limit = asyncio.timeout_at(now + self._times.idle if self.spoken else self._deadline)
         try:
@@ -50,7 +50,7 @@ class Reading:
                 async with limit:
                     return await anext(stream, END)
         except RightseatError as error:
-            # Out of time it is one too: a TimeoutError, translated.
+            # Our own timeout arrives here too, as a translated TimeoutError.
             if not limit.expired():
                 raise
             if self.spoken:
@@ -62,11 +62,11 @@ class Reading:
 
 
 async def threaded(values: Iterator[Any]) -> AsyncIterator[Any]:
-    """A sync iterator's values: each may take its time, so none is waited for in the loop."""
+    """Yield the values of a sync iterator, each computed in a thread."""
     while (value := await asyncio.to_thread(next, values, END)) is not END:
         yield value
 
 
 def _untraced() -> AbstractContextManager[None]:
-    """Nothing is sent to LangSmith, whatever the environment says: the conversation is the user's."""
+    """Disable LangSmith tracing, whatever the environment says: it would send user messages."""
     return tracing_context(enabled=False) if tracing_is_enabled() else contextlib.nullcontext()

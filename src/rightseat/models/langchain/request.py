@@ -1,4 +1,4 @@
-"""Prompt → messages of LangChain, made one by one: nothing a message says is ever loaded as an object."""
+"""Prompt → LangChain messages, built field by field: message data is never deserialized into objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULE = "When you answer in words, answer with one JSON value that fits this JSO
 def messages(prompt: Prompt, model: str) -> list[BaseMessage]:
     given = prompt.messages
     if prompt.output_schema is not None:
-        # No way to hold a model to it is the same for all of them; what it answers is checked here.
+        # No common way to enforce a schema exists: put it into the instructions and validate here.
         rule = _RULE + msgspec.json.encode(prompt.output_schema).decode()
         first = given[:1] if given and given[0].role in ("system", "developer") else ()
         told = f"{first[0].text}\n\n{rule}" if first else rule

@@ -1,4 +1,4 @@
-"""What `MODULE:NAME` names: a Runnable, a factory of one, or a function that answers."""
+"""Resolve `MODULE:NAME`: a Runnable, a factory of one, or a function that answers messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.errors import ConfigError, Misused
 
 
 def found(target: str) -> Any:
-    """The object, imported."""
+    """Import and return the object; raise ConfigError if it is neither a Runnable nor callable."""
     module, colon, attribute = target.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"langchain:{target} is not of the form langchain:MODULE:NAME.")
@@ -30,7 +30,7 @@ def found(target: str) -> Any:
 
 
 class Source:
-    """What was named, and the Runnable that it is: a factory is called once, by the first who asks."""
+    """A target and its Runnable; a factory is called once, on first use."""
 
     def __init__(self, thing: Any) -> None:
         self._thing = thing
@@ -38,7 +38,7 @@ class Source:
 
     @property
     def answers(self) -> Callable[..., Any] | None:
-        """The function that is given the messages itself."""
+        """The target if it is a function that takes the messages, else None."""
         return None if self._made is not None or not _wants_arguments(self._thing) else self._thing
 
     @property

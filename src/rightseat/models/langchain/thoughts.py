@@ -1,4 +1,4 @@
-"""Blocks of thinking that a vendor has signed: they come in pieces and go back whole, with the next turn."""
+"""Signed thinking blocks: assembled from chunks, sent back with the next turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Thoughts:
         self._blocks: dict[Any, dict[str, Any]] = {}
 
     def take(self, block: dict[str, Any]) -> str:
-        """What the block says, as far as it says anything."""
+        """Merge a streamed block into its predecessor; return its text."""
         key = block.get("index", len(self._blocks))
         known = self._blocks.setdefault(key, {})
         for name, value in block.items():
@@ -26,7 +26,7 @@ class Thoughts:
         return _said(block)
 
     def blob(self, model: str) -> Any:
-        """None where nothing was signed: then nobody wants them back."""
+        """Return the signed blocks for an opaque part, or None if none is signed."""
         blocks = [
             {name: value for name, value in block.items() if name != "index"}
             for block in self._blocks.values()
@@ -45,7 +45,7 @@ def _said(block: dict[str, Any]) -> str:
 
 
 def kept(message: Message, model: str) -> list[dict[str, Any]]:
-    """The signed blocks of an earlier answer, if this model gave it."""
+    """Return the signed blocks of a message, if `model` wrote it."""
     for opaque in message.opaque:
         blob = opaque.blob
         if opaque.provider == PROVIDER and isinstance(blob, dict) and blob.get("model") == model:

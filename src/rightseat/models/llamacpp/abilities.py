@@ -1,4 +1,4 @@
-"""What a chat template can say, found by rendering small conversations and looking for their words."""
+"""Detect what a chat template supports by rendering small conversations and searching for their words."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _TOOLS = [
         },
     }
 ]
-# The call that every template is asked to show.
+# The tool call that every template is asked to render.
 PROBE = (_TOOL, {"city": _CITY})
 _BUILTIN = "snorkel_search"
 _WRONG = re.compile(r"""'city'|\\"city""")
 
 
 class Abilities(Struct, frozen=True):
-    """`object_arguments`: a call's arguments are rendered from an object, not from JSON text.
-    `content_parts`: a message's content must be a list of parts. `ending`: what asks the model to speak.
-    `empty_content`: a message that only calls has empty text as its content; else it has none, as in OpenAI's
-    API. `called`: what the template writes for PROBE. `builtin_tools`: it tells of tools that Llama 3.1 knows
-    by name, given as `builtin_tools`."""
+    """Features of a chat template. `object_arguments`: call arguments are an object, not JSON text.
+    `content_parts`: message content must be a list of parts. `ending`: the generation prompt.
+    `empty_content`: a message with only calls has "" as its content, else None as in OpenAI's API.
+    `called`: the rendering of PROBE_CALL. `builtin_tools`: the template lists Llama 3.1's tools from the
+    variable `builtin_tools`."""
 
     system: bool = False
     tools: bool = False
@@ -67,16 +67,16 @@ class Calling(Struct, frozen=True):
 
 
 class Unusable(Exception):
-    """Not a chat template: it loses what the user says."""
+    """The template drops the text of user messages."""
 
 
 class Trial:
-    """Renders with one template, in the form that it was found to take."""
+    """Renders probe conversations with one template, in the content form that the template accepts."""
 
     def __init__(self, render: Render) -> None:
         self._render = render
         for self.parts in (False, True):
-            # A template that is for tools only fails without any.
+            # A template for tool use may fail without tools.
             for self.tools in (None, _TOOLS):
                 if self.shows([_turn("user", _USER)], _USER):
                     return
@@ -90,18 +90,18 @@ class Trial:
         try:
             return self._render([_shaped(turn, self.parts) for turn in turns], **more)
         except (SecurityError, MemoryError, RecursionError):
-            # Not a conversation that it does not take, but a template that is not to be used.
+            # These mean that the template itself must not be used, not that it rejects this conversation.
             raise
         except FAILURES:
             return None
 
     def calling(self, user: dict[str, Any]) -> Calling | None:
-        """How calls are shown, if they are."""
+        """Find the form in which the template renders calls; None if it renders none."""
         for as_object in (True, False):
             for tools in (self.tools, _TOOLS):
                 texts = [self.called(user, as_object, tools, content) for content in ("", None)]
                 if texts[0] or texts[1]:
-                    # Without content only where that makes a difference, such as an empty message less.
+                    # Prefer None as content only where it shortens the output, such as by an empty message.
                     empty = texts[1] is None or (texts[0] is not None and len(texts[1]) >= len(texts[0]))
                     return Calling(as_object, empty, texts[0 if empty else 1] or "")
         return None
@@ -109,7 +109,7 @@ class Trial:
     def called(
         self, user: dict[str, Any], as_object: bool, tools: Turns | None, content: str | None
     ) -> str | None:
-        """What is written for a call, after what is written without it."""
+        """Return the text that a call adds to the rendering; None if the call is missing or garbled."""
         if content is None and self.parts:
             return None
         text = self.text([user, _call_turn(as_object, content)], tools=tools, add_generation_prompt=False)
@@ -117,7 +117,7 @@ class Trial:
             return None
         before = self.text([user], tools=tools, add_generation_prompt=False) or ""
         written = _beyond(text, before)
-        # An object printed as Python does, or JSON text written as JSON once more, is not meant so.
+        # A Python repr of the object, or JSON encoded twice, is a rendering error.
         return None if _WRONG.search(text) or "None" in written else written
 
     def ending(self, user: dict[str, Any]) -> str:
@@ -129,10 +129,10 @@ class Trial:
 
 
 def probe(render: Render) -> Abilities:
-    """`render(turns, tools=…, add_generation_prompt=…)` with the template in question."""
+    """Probe a template through `render(messages, tools=…, add_generation_prompt=…)`."""
     trial = Trial(render)
     user, reply, more = _turn("user", _USER), _turn("assistant", _REPLY), _turn("user", _MORE)
-    # A conversation of some length: what a template does only then is met here.
+    # A long conversation reaches template branches that short ones do not.
     trial.text([user, reply] * 12 + [more], tools=_TOOLS)
     calling = trial.calling(user)
     found = calling or Calling(True, True, "")
@@ -169,7 +169,7 @@ def _call_turn(as_object: bool, content: str | None) -> dict[str, Any]:
 
 
 def _beyond(text: str, other: str) -> str:
-    """The text from where it differs from the other."""
+    """Return the part of `text` after the prefix that it shares with `other`."""
     pairs = zip(text, other, strict=False)
     return text[next((at for at, (a, b) in enumerate(pairs) if a != b), len(other)) :]
 

@@ -1,4 +1,4 @@
-"""Pieces of an engine's answer → Fragments, without I/O."""
+"""Convert completion chunks of a llama-server to ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rightseat.types.model import Settings
 
 
 class Answer:
-    """`over`: nothing more is wanted, also where the engine would go on."""
+    """Reads one completion. `finished`: no more chunks are needed, even if the engine would send more."""
 
     def __init__(self, plan: Plan, settings: Settings) -> None:
         self._reader = plan.reader()
-        # Where the engine sees the caller's text as it is, it stops by itself.
+        # Without an envelope the engine applies the stop words itself.
         self._stops = Stops(settings.stop if plan.enveloped else ())
         self._likely = None if plan.enveloped else likely(settings)
         self._tokens: list[dict[str, Any]] = []
@@ -46,7 +46,7 @@ class Answer:
             raise UpstreamGarbled(f"The local model broke its tool format ({error}): try again.") from error
 
     def _told(self, fragment: Fragment) -> Fragment:
-        """With the probabilities of all tokens since the last: those of a thought or a call are nobody's."""
+        """Attach the pending logprobs to a text chunk; logprobs of thoughts and calls are dropped."""
         told, self._tokens = self._tokens, []
         return Text(fragment.text, {"content": told}) if isinstance(fragment, Text) and told else fragment
 

@@ -1,8 +1,8 @@
-"""Which tool is meant, for a model that is too small to say so.
+"""Rank tools by likelihood, for models too small to choose one themselves.
 
-Asked to choose, a model of a hundred million parameters prefers a name, whatever the question is. The other
-way round it knows more: a tool is meant if its description makes the question likely, more than other tools
-do and about as much as talk does. So the question is read after each description, its probabilities summed.
+A model of a hundred million parameters picks the same tool name whatever the question is. Its likelihoods are
+more reliable: the best tool is the one whose description makes the question most likely, compared with a chat
+baseline. Each description is therefore followed by the question, and the question's logprobs are summed.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from rightseat.types.messages import said
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 
-# Each tool costs as much as reading its description and the question.
+# Each tool costs one read of its description and of the question.
 MOST_TOOLS = 8
 LONGEST_QUESTION = 48
-"""Tokens: what is wanted is said early, and the rest costs time."""
+"""Tokens of the question that are scored: the request stands early in it, and more tokens cost time."""
 LONGEST_DESCRIPTION = 400
 LEAST_GAIN = -2.5
-"""How likely (in logarithms) a tool must make the question, against talk: measured, see evals/local.md."""
+"""Minimum log-likelihood gain of a tool over the chat baseline; measured, see evals/local.md."""
 LEAST_UNDESCRIBED = -1.0
-"""The same for a tool that has no description, only a name and its arguments'."""
+"""Minimum gain of a tool without a description."""
 _ASKED = "Example request:"
 _TALK = f"Function: chat\nDescription: Talk with the user\nArguments: text\n{_ASKED}"
 
 
 async def chosen(server: Server, prompt: Prompt) -> ToolChoice:
-    """The prompt's own choice, or a narrower one: a tool by its name, or none."""
+    """Return the prompt's tool choice, narrowed to one named tool or to none where the ranking decides."""
     tools = prompt.callable
     if prompt.tool_choice.mode not in ("auto", "required") or not 0 < len(tools) <= MOST_TOOLS:
         return prompt.tool_choice
     last = prompt.messages[-1] if prompt.messages else said("user", "")
     if last.role == "tool" and not prompt.must:
-        # It would ask for the same again, and again.
+        # A small model would repeat the same call endlessly.
         return ToolChoice("none")
     if last.role != "user" or not last.text.strip():
         return prompt.tool_choice
@@ -52,15 +52,15 @@ async def chosen(server: Server, prompt: Prompt) -> ToolChoice:
 
 
 async def _tokens(server: Server, question: str) -> list[int]:
-    """Of the question's beginning, up to one that is only a part of a character: the engine fails on it in a
-    grammar. Small models have such tokens for Chinese. None at all where nothing is left to judge."""
+    """Return the question's first tokens, up to one that is only part of a character: the engine fails on
+    such tokens in a grammar (small models use them for Chinese). Empty if only white space is left."""
     pieces = await (await server.client()).pieces(question, special=False)
     whole = list(islice(takewhile(lambda one: isinstance(one.piece, str), pieces), LONGEST_QUESTION))
     return [one.id for one in whole] if any(str(one.piece).strip() for one in whole) else []
 
 
 async def _gains(server: Server, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
-    """Of each tool, how much likelier its description makes the question than talk does."""
+    """Return for each tool its log-likelihood gain over the chat baseline."""
     talk = await _likelihood(server, _TALK, tokens)
     return {tool.name: await _likelihood(server, _described(tool), tokens) - talk for tool in tools}
 
@@ -73,7 +73,7 @@ def _described(tool: ToolSpec) -> str:
 
 
 async def _likelihood(server: Server, before: str, tokens: list[int]) -> float:
-    """How likely the tokens are after this text: the grammar lets no others be written."""
+    """Return the log-likelihood of the tokens after `prefix`, by a grammar that allows only these tokens."""
     asked = {
         "prompt": before,
         "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),

@@ -1,4 +1,4 @@
-"""HTTP to a llama-server: its raw completion, streamed, and the few endpoints around it."""
+"""HTTP client of a llama-server: streamed completions, tokenization, embeddings, slots and health."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """One llama-server. `ours`: we started it, so that it is known to be built with llguidance."""
+    """Client of one llama-server. `own_server`: we started it, so it is known to be built with llguidance."""
 
     def __init__(
         self,
@@ -57,23 +57,23 @@ class Client:
         self._closed = False
 
     async def close(self) -> None:
-        """Cuts what is still running here."""
+        """Close the session; running requests are cut off."""
         self._closed = True
         if self._session is not None:
             await self._session.close()
 
     async def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
-        """The pieces of one answer; the last one has `stop`. Closing the stream closes the connection, and
-        with it the server stops to generate."""
+        """Yield the chunks of one completion; the last one has `stop`. Closing the stream closes the
+        connection, and the server then stops generating."""
         self._check_grammar(request.get("grammar"))
-        # Until its answer begins a server does not see us leave: with the prompt's progress that is soon.
+        # A server notices a disconnect only once its response has begun; progress events begin it early.
         asked = {**request, "stream": True, "return_progress": True}
         response = await self._answer("POST", "completion", asked, self._first)
         silence = Silence(response.close, min(self._first, self._idle))
         try:
             reader = Reader()
             begun = False
-            # Several answers to one prompt come mixed, and each has an end of its own.
+            # Several completions of one prompt (n_cmpl) are interleaved; each ends with its own `stop`.
             left = max(1, int(request.get("n_cmpl") or 1))
             while left > 0:
                 data = await self._heard(response, silence, begun)
@@ -91,7 +91,7 @@ class Client:
             response.close()
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
-        """`special`: control tokens in the text count as such. `add`: with the model's own first token."""
+        """Tokenize text. `special`: parse control tokens in it. `add`: prepend the model's BOS token."""
         body = {"content": text, "add_special": add, "parse_special": special}
         return (await self._call("tokenize", body, Tokens[int])).tokens
 
@@ -116,11 +116,11 @@ class Client:
         return await self._call("slots", None, list[dict[str, Any]])
 
     async def slot(self, number: int, action: Literal["save", "restore", "erase"], file: str = "") -> None:
-        """`file` is a name in the server's folder for saved slots."""
+        """Save, restore or erase a slot. `file` is a name in the server's slot_save_path."""
         await self._call(f"slots/{number}?action={action}", {"filename": file}, dict[str, Any])
 
     async def health(self, seconds: float = 5) -> bool:
-        """Whether it is there and has its model loaded."""
+        """Return whether the server is reachable and has loaded its model."""
         try:
             response = await self._answer("GET", "health", None, seconds)
         except RightseatError:
@@ -129,7 +129,7 @@ class Client:
         return True
 
     def _check_grammar(self, grammar: object) -> None:
-        # A server built without llguidance aborts, with everything that it is doing for others.
+        # A server built without llguidance aborts its whole process on such a grammar.
         if not self._ours and isinstance(grammar, str) and grammar.lstrip().startswith("%llguidance"):
             raise CallerError(
                 "A %llguidance grammar is not passed on to an attached server: it could end it. Send GBNF.",
@@ -194,7 +194,7 @@ class Client:
         except aiohttp.ClientResponseError as error:
             raise faults.garbled("not HTTP") from error
         except _CUT as error:
-            # The request may have arrived: it is not one to be sent again.
+            # The request may have arrived, so it must not be retried.
             raise faults.incomplete() from error
         if response.status == 200:
             return response
@@ -205,8 +205,7 @@ class Client:
             raise faults.refused()
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                # A llama-server closes a connection soon after its answer without saying so before: one that
-                # is used again breaks now and then.
+                # A llama-server closes idle connections without notice, so reused ones sometimes break.
                 connector=aiohttp.TCPConnector(limit=0, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -218,7 +217,7 @@ class Client:
 
 def address(url: str) -> URL:
     found = http.address(url, "The llama-server's address")
-    # People copy the address of its OpenAI API; ours are beside it.
+    # Users often copy the address of the OpenAI API; the native endpoints are beside /v1.
     path = found.path.rstrip("/").removesuffix("/v1")
     return found.with_path(path + "/", encoded=True)
 

@@ -1,12 +1,12 @@
-"""Control tokens in what people and tools write are text.
+"""Keep control tokens in user and tool text from acting as control tokens.
 
-A prompt is one string, and llama.cpp reads `<|im_end|>` in it as the end of a message, whoever wrote it. Its
-tokenizer cannot be told which part is whose, but two halves of a control token that are tokenised apart are
-plain text. So: before rendering, every control token in foreign text gets a mark after its first character
-(`Control.mark`); after rendering, the prompt is cut at the marks, the pieces are tokenised one by one, and
-the numbers are sent instead of the text (`prompt`). Without marks, nearly always, the text itself goes out.
+A prompt is one string, and llama.cpp reads `<|im_end|>` in it as the end of a message, whoever wrote it. Two
+halves of a control token that are tokenized separately are plain text. So `ControlTokens.mark` inserts a mark
+after the first character of every control token in foreign text before rendering; after rendering,
+`tokenize_prompt` splits the prompt at the marks, tokenizes the parts one by one and returns token ids instead
+of text. A prompt without marks (nearly always) is sent as text.
 
-The mark is a character that Unicode keeps for such use; in foreign text it is dropped.
+The mark is a Unicode noncharacter; marks already in foreign text are dropped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 MARK = "\ufdd0"
-# What control tokens look like, for a server whose vocabulary we cannot read.
+# The shape of control tokens, for servers whose vocabulary is unknown.
 _LOOKS = re.compile(r"<[^<>\n]{1,64}>|\[[^\[\]\n]{1,32}\]")
 _CANDIDATES = 512
 _REMEMBERED = 4096
 
 
 class Trusted(str):
-    """Text of our own (a format's markup): its control tokens are meant."""
+    """Text written by us (a format's markup): its control tokens stay active."""
 
     __slots__ = ()
 
@@ -38,14 +38,14 @@ class Control:
     """The control tokens of one vocabulary."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        # One character cannot be cut in two.
+        # A one-character token cannot be split.
         self.tokens = frozenset(token for token in tokens if len(token) > 1)
         self._lengths = sorted({len(token) for token in self.tokens})
         firsts = "".join(sorted({re.escape(token[0]) for token in self.tokens}))
         self._first = re.compile(f"[{firsts}]") if firsts else None
 
     def mark(self, value: Any) -> Any:
-        """The same value with every control token in it marked, also in keys; Trusted text stays."""
+        """Return the value with all control tokens marked, also in dict keys; TrustedText stays as is."""
         if isinstance(value, Trusted):
             return value
         if isinstance(value, str):
@@ -60,8 +60,8 @@ class Control:
         text = text.replace(MARK, "")
         if self._first is None:
             return text
-        # Every place where one begins, as they may overlap. A vocabulary has thousands of tokens but few
-        # lengths: looking them up costs less than a pattern of them all.
+        # Check every start position, since tokens may overlap. A vocabulary has thousands of tokens but few
+        # lengths, so set lookups are cheaper than one large pattern.
         begins = (match.start() for match in self._first.finditer(text))
         cuts = [at + 1 for at in begins if any(text[at : at + n] in self.tokens for n in self._lengths)]
         if not cuts:
@@ -70,22 +70,22 @@ class Control:
 
 
 def of_model(control: Iterable[str], added: Iterable[str], source: str) -> Control:
-    """`added` tokens are words to most models (spaces, tags of HTML); those that the template itself writes,
-    such as `<tool_call>`, are not."""
+    """Return the control tokens of a model. `added` tokens count only if the template `source` writes them,
+    such as `<tool_call>`; others (spaces, HTML tags) are ordinary words to most models."""
     return Control([*control, *(token for token in added if token.strip() and token in source)])
 
 
 class Discovery:
-    """Control tokens of an attached server: whatever looks like one and is a single token there."""
+    """Finds control tokens of an attached server: text that looks like one and is a single token there."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: OrderedDict[str, bool] = OrderedDict()
 
     async def control(self, *values: Any) -> Control:
-        """The control tokens within these values."""
+        """Return the control tokens that occur in these values."""
         looks = sorted({look for text in _texts(values) for look in _LOOKS.findall(text)})
-        # Beyond a measure nobody is asked: what looks like a control token is cut.
+        # Candidates beyond the lookup limit count as control tokens without asking the server.
         asked = [look for look in looks if look not in self._known][:_CANDIDATES]
         counts = await asyncio.gather(*(self._tokenizer.tokenize(look) for look in asked))
         for look, tokens in zip(asked, counts, strict=True):
@@ -109,7 +109,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 async def prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
-    """What to send as `prompt`: the text, or its tokens where a foreign control token stands in it."""
+    """Return what to send as `prompt`: the text, or token ids if it contains marked control tokens."""
     if MARK not in rendered:
         return rendered
     pieces = [piece for piece in rendered.split(MARK) if piece]
@@ -120,10 +120,10 @@ async def prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
 
 
 async def adds_start(tokenizer: Tokenizer) -> bool:
-    """Whether the server puts the model's first token before every prompt. It is the same for all of them."""
+    """Return whether the server prepends the BOS token to every prompt."""
     return bool(await tokenizer.tokenize("", add=True))
 
 
 def without_double_start(rendered: str, bos: str, adds: bool) -> str:
-    """Many templates write the first token that the server would add too; two of them confuse a model."""
+    """Remove the template's BOS token if the server adds one too; two of them confuse a model."""
     return rendered.removeprefix(bos) if adds else rendered

@@ -1,4 +1,4 @@
-"""Vectors from a local model: a second instance of the engine, started with the first text."""
+"""Embeddings from a local model, by a second llama-server that starts with the first request."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.client import Client
 
-# What a llama-server takes; `user` and the like end here.
+# Keys that a llama-server accepts; others such as `user` are dropped.
 _PASSED = ("input", "encoding_format")
 
 
 class Server(Protocol):
-    """What is asked: an Engine, a Shared one, or one Attached."""
+    """A ManagedServer, SharedServer or AttachedServer."""
 
     def start(self) -> Awaitable[None]: ...
     def close(self) -> Awaitable[None]: ...
@@ -21,14 +21,14 @@ class Server(Protocol):
 
 
 class Embedder:
-    """`starts`: the server is this one's own, so that it is started and closed here."""
+    """Computes embeddings. `owns_server`: the embedder starts and closes its server."""
 
     def __init__(self, server: Server, *, starts: bool = True) -> None:
         self._server = server
         self._starts = starts
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
-        """OpenAI's request and answer. `input` is a text, tokens, or a list of either."""
+        """Handle an OpenAI embeddings request. `input` is a text, token ids, or a list of either."""
         if "dimensions" in body:
             raise CallerError("dimensions: a local model's vectors have one length.", param="dimensions")
         _check(body.get("input"))

@@ -1,4 +1,4 @@
-"""A llama-server that is ours: a child process, watched, started again when it dies, never left behind."""
+"""llama-servers: ManagedServer supervises and restarts a child process, AttachedServer uses a foreign one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 
 class EngineDied(UpstreamError):
-    """The local model's process ended, or hung and was ended."""
+    """The local model's process exited, or hung and was killed."""
 
     code = "local_model_died"
     status = 503
 
 
 class Engine:
-    """Starts with `start`; from then on a keeper starts the child again until it dies too often."""
+    """A llama-server child process. After `start` a supervisor task restarts it until it dies too often."""
 
     def __init__(self, launch: Launch, rules: Rules | None = None) -> None:
         self.launch = launch
@@ -47,7 +47,7 @@ class Engine:
         return None if child is None else child.process.pid
 
     async def start(self) -> None:
-        """Raises NotStarted when the model cannot be loaded."""
+        """Start the child; raises LocalModelNotStarted if the model cannot be loaded."""
         self._child = await Child.started(self.launch, self._rules)
         self._keeper = asyncio.create_task(self._keep())
 
@@ -63,11 +63,11 @@ class Engine:
         await self._tell()
 
     async def client(self) -> Client:
-        """The living server's client; waits while it is being started again."""
+        """Return the client of the running child; waits during a restart."""
         return (await self._living()).client
 
     async def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
-        """As Client.completion; when the process dies, EngineDied says so within a second."""
+        """Stream a completion; raises LocalModelDied within a second if the process dies."""
         while True:
             child = await self._living()
             try:
@@ -76,11 +76,11 @@ class Engine:
                         yield piece
                 return
             except UpstreamRefused:
-                # Dead before it saw the request: the next process gets it.
+                # The child died before it saw the request, so the next child can take it.
                 if not await child.is_gone():
                     raise
             except Incomplete:
-                # Not tried again: it may be the request that ends the process.
+                # No retry: the request itself may crash the process.
                 if await child.is_gone():
                     raise _died() from None
                 raise
@@ -108,7 +108,7 @@ class Engine:
             self._changed.notify_all()
 
     async def _keep(self) -> None:
-        """The background task: one child after the other. `close` ends the last one."""
+        """Supervisor task: restarts the child after each death. `close` stops the last child."""
         deaths: deque[float] = deque(maxlen=self._rules.deaths)
         now = asyncio.get_running_loop().time
         while True:
@@ -121,7 +121,7 @@ class Engine:
                 break
             log.warning("the local model's process died; it is started again")
             await asyncio.sleep(self._rules.backoff * 2 ** (len(deaths) - 1))
-            # Set in the same step, so that `close` finds it whenever it comes.
+            # Assigned without an await in between, so that a concurrent `close` always finds the child.
             self._child = await self._again()
             await self._tell()
         self._given_up = True
@@ -137,7 +137,7 @@ class Engine:
 
 
 class Attached:
-    """A llama-server that somebody else runs: looked at now and then, never started or ended."""
+    """A llama-server run by somebody else: health-checked periodically, never started or stopped."""
 
     def __init__(self, url: str, key: Secret | None = None, rules: Rules | None = None) -> None:
         self._rules = rules or Rules()
@@ -146,7 +146,7 @@ class Attached:
         self.ready = False
 
     async def start(self) -> None:
-        """Does not fail when nobody is there: the server may come later."""
+        """Begin health checks; an unreachable server is no error, since it may come up later."""
         if self._looking is None:
             self.ready = await self._client.health(self._rules.answer)
             self._looking = asyncio.create_task(self._look())

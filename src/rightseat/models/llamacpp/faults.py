@@ -1,4 +1,4 @@
-"""What a llama-server refuses → our errors. The sentences are ours; its own stay in the debug log."""
+"""Convert failures of a llama-server to our errors. Its own messages stay in the debug log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of_status(status: int, body: bytes) -> RightseatError:
 
 
 def of_error(status: int, error: Any) -> RightseatError:
-    """The error of an answer's status, or of an `error` object within the stream."""
+    """Return the error for an `error` object in a response body or in a stream."""
     error = error if isinstance(error, dict) else {}
     code = error.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else status

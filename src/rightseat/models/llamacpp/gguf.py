@@ -1,7 +1,7 @@
-"""Reads the head of a GGUF file: its key-values and where its tensors lie, never a tensor's data.
+"""Read the header of a GGUF file: key-values and tensor offsets, never tensor data.
 
-The file is not trusted. Every length is compared with the bytes that are left before anything is read or
-allocated, so that a forged count costs nothing; whatever does not fit raises GgufError.
+The file is not trusted. Every length is compared with the remaining bytes before anything is read or
+allocated, so a forged count costs nothing; whatever does not fit raises GgufError.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MAX_KEY = 1 << 16
 MAX_STRING = 16 << 20
 MAX_TOKENS = 1 << 22
 MAX_TENSORS = 1 << 20
-# The head of the largest known vocabularies has some 20 MB.
+# Headers with the largest known vocabularies have some 20 MB.
 MAX_HEAD = 256 << 20
-# No more tokens of a kind are kept.
+# Limit of control tokens, and of added tokens, that are kept.
 MAX_ADDED = 1 << 14
 
 _STRING, _ARRAY = 8, 9
@@ -48,7 +48,7 @@ _CONTROL, _USER_DEFINED = 3, 4
 _TOKENS, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 _TEMPLATE = "tokenizer.chat_template"
 
-# A tensor's data comes in blocks: elements of a block, and for each type's number the bytes of a block.
+# Tensor data comes in blocks: (elements per block, {type number: bytes per block}).
 _SIZES = (
     (1, {0: 4, 1: 2, 24: 1, 25: 2, 26: 4, 27: 8, 28: 8, 30: 2}),
     (32, {2: 18, 3: 20, 6: 22, 7: 24, 8: 34, 9: 36, 20: 18, 39: 17}),
@@ -64,8 +64,8 @@ class GgufError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a GGUF file says about itself. `control` are the tokens that are no text to the model, `added`
-    those that were added to its vocabulary as words."""
+    """Header of a GGUF file. `control_tokens` are no text to the model; `added_tokens` are user-defined words
+    of the vocabulary."""
 
     version: int
     architecture: str
@@ -84,7 +84,7 @@ class Header:
 
 @dataclass(slots=True)
 class _Vocabulary:
-    """Where the tokens lie in the file; they are read only once their types are known."""
+    """Position of the tokens in the file; tokens are read once their types are known."""
 
     start: int = 0
     count: int = 0
@@ -103,7 +103,7 @@ def read(path: Path) -> Header:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    # A named pipe would block the opening for ever.
+    # Opening a named pipe would block forever.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -164,7 +164,7 @@ class _Reading:
         elif kind in _SCALARS:
             self._numbers(key, _SCALARS[kind].size, count, kind)
         else:
-            # Arrays in arrays are allowed by the format and used by nobody.
+            # The format allows nested arrays, but no known file uses them.
             raise self._broken(f"the array {key[:60]!r} has elements of the unknown type {kind}")
 
     def _strings(self, key: str, count: int) -> None:
@@ -245,7 +245,7 @@ class _Reading:
         return tuple(token for token in self._tokens(wanted[:MAX_ADDED]) if token)
 
     def _tokens(self, wanted: list[int]) -> Iterator[str]:
-        """The tokens with these numbers, in their order; the whole array was walked once, so it fits."""
+        """Yield the tokens with these ascending ids; `_read_string_array` has checked the array's bounds."""
         self._seek(self._vocabulary.start)
         at = 0
         for number in wanted:

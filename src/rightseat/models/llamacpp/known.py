@@ -1,4 +1,4 @@
-"""What is known of a model before it speaks: its templates and its control tokens, from file or server."""
+"""Describe a model before its first prompt: templates and control tokens, from a GGUF file or a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHATML = "chatml"
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The template that was asked for instead of the model's own: its text, or a name among the model's."""
+    """A configured chat template: its text, or the name of one of the model's. Empty: the model's default."""
 
     text: str = ""
     name: str = ""
@@ -38,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted(given: str | None) -> Wanted:
-    """`given` is a file, or the name of a template."""
+    """Parse the `chat_template` option: a file, `chatml`, or the name of one of the model's templates."""
     if not given:
         return Wanted()
     if given == CHATML:
@@ -59,7 +59,7 @@ def wanted(given: str | None) -> Wanted:
 
 def of_file(path: Path, template: Wanted) -> Source:
     async def found(server: Server, /) -> Known:
-        # A vocabulary has some hundred thousand tokens: not on the loop.
+        # Reading a vocabulary of some hundred thousand tokens would block the event loop.
         header = await asyncio.to_thread(gguf.read, path)
         sources = template.sources(from_header(header), header.templates)
         written = sources.default + (sources.tool_use or "")
@@ -69,7 +69,7 @@ def of_file(path: Path, template: Wanted) -> Source:
 
 
 def of_server(template: Wanted) -> Source:
-    """An attached server's vocabulary cannot be read: its control tokens are found as they come."""
+    """Describe the model of an attached server. Control tokens stay unknown and are discovered per prompt."""
 
     async def found(server: Server, /) -> Known:
         props = await (await server.client()).props()

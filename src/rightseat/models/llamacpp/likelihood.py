@@ -1,4 +1,4 @@
-"""Probabilities of tokens, as OpenAI's chat answers have them."""
+"""Token logprobs in the form of OpenAI chat completions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from rightseat.models.llamacpp.wire import Piece
 
-# What OpenAI says of a token that had no chance: JSON has no infinity.
+# OpenAI's value for an impossible token: JSON has no infinity.
 NEVER = -9999.0
 
 
 def logprobs(piece: Piece, most: int | None) -> dict[str, Any] | None:
-    """`most`: how many likely tokens are told beside each one; None: nobody asked."""
+    """Return `{"content": […]}` with `most` top logprobs per token; None if `most` is None."""
     return None if most is None else {"content": tokens(piece, most)}
 
 

@@ -1,4 +1,4 @@
-"""The local model with what only it can do: go on with a raw text, tell its tokens, and give vectors."""
+"""The complete local model: chat, raw completion, tokenization and embeddings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rightseat.types.streams import closing
 
 
 class Local(Llama):
-    """`address` and `weights` are what `rightseat doctor` looks at: another's server, or the file here."""
+    """A local model. `rightseat doctor` reads `address` (of an attached server) and `weights` (the file)."""
 
     completes = True
 
@@ -41,7 +41,7 @@ class Local(Llama):
 
     @property
     def ready(self) -> bool:
-        """Nothing is down before it was first wanted: whoever waits for `ready` would wait for ever."""
+        """True before the first start attempt: models start lazily, so nothing is down until then."""
         return not self._tried or super().ready
 
     async def start(self) -> None:
@@ -65,13 +65,13 @@ class Local(Llama):
     async def tokenize(
         self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False
     ) -> list[Any]:
-        """Numbers; with `pieces` objects of number and text."""
+        """Return token ids; with `pieces`, objects with `id` and `piece`."""
         numbers = await super().tokenize(text, special=special, add=add)
         if not pieces:
             return numbers
         client = await self._server.client()
         found = [{"id": one.id, "piece": one.piece} for one in await client.pieces(text, special=special)]
-        # The model's own first tokens are asked for by number only.
+        # Tokens that the server prepends (BOS) come only as ids.
         extra = len(numbers) - len(found)
         first = [{"id": number, "piece": await client.detokenize([number])} for number in numbers[:extra]]
         return [*first, *found]
@@ -80,7 +80,7 @@ class Local(Llama):
         try:
             return await super().detokenize(tokens)
         except UpstreamError as error:
-            # A llama-server fails on a number that it has no token for.
+            # A llama-server fails with a plain 500 on an unknown token id.
             if type(error) is not UpstreamError:
                 raise
             raise CallerError("tokens: the model has no such tokens.", param="tokens") from error

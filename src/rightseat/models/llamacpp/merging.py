@@ -1,4 +1,4 @@
-"""Messages as a template can take them: roles it does not know become text, neighbours become one."""
+"""Convert messages to a template's form: unsupported roles become text, same-role neighbours are merged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.models.llamacpp.control import Trusted
 from rightseat.types.messages import Call, Message
 
 Turn = dict[str, Any]
-# A template that demands a user first gets one where the conversation begins with the assistant.
+# User text inserted where a template requires a user message first.
 OPENING = "(The conversation goes on.)"
 
 
@@ -39,7 +39,7 @@ def _turn(message: Message, can: Abilities) -> Turn:
         calls = [_call(call, can.object_arguments) for call in message.calls]
         content = text if text or can.empty_content else None
         return {"role": role, "content": content, "tool_calls": calls}
-    # Shown as the generic form has it, so that a model sees its own habit.
+    # Written in the form of GenericFormat, which the model is asked to produce.
     said = json.dumps(
         {"tool_calls": [{"name": call.name, "arguments": _object(call)} for call in message.calls]},
         ensure_ascii=False,
@@ -48,7 +48,7 @@ def _turn(message: Message, can: Abilities) -> Turn:
 
 
 def _text(message: Message) -> str:
-    """The message's text; a single part that is ours stays marked as ours."""
+    """Return the message's text, as TrustedText if all its parts are trusted."""
     texts = [part.text for part in message.parts if hasattr(part, "text")]
     if texts and all(isinstance(text, Trusted) for text in texts):
         return Trusted("".join(texts))
@@ -76,7 +76,7 @@ def _object(call: Call) -> Any:
 
 
 def _without_system(turns: list[Turn]) -> list[Turn]:
-    """A template without a system role finds its words in front of the next user's."""
+    """Move system messages into the next user message, for templates without a system role."""
     out: list[Turn] = []
     waiting: list[str] = []
     for turn in turns:

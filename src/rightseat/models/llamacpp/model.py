@@ -1,6 +1,6 @@
-"""The local model as a Model: a Prompt becomes text by the model's template and format, and is read back.
+"""LlamaCppChatModel: render a Prompt by the model's chat template and tool-call format, parse the completion.
 
-One path for all servers, ours or attached: our prompt and our grammar to the raw completion endpoint.
+All servers, managed or attached, get our prompt and our grammar at the raw completion endpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Server(Protocol):
-    """A llama-server: `engine.Engine` or `engine.Attached`."""
+    """A llama-server: ManagedServer, SharedServer or AttachedServer."""
 
     @property
     def ready(self) -> bool: ...
@@ -47,32 +47,32 @@ class Server(Protocol):
 
 
 class Manner(Struct, frozen=True, kw_only=True):
-    """How the model is spoken to. What is not given is found by looking at its template."""
+    """Options of prompts and completions. `tool_format` None: detect it from the chat template."""
 
     tool_format: str | None = None
     publish: Literal["typescript", "json"] = "typescript"
     thought: Literal["content", "reasoning"] = "content"
     max_tokens: int = 2048
-    """Tokens of an answer where the caller names no limit."""
+    """Default for the caller's `max_tokens`."""
     temperature: float | None = None
-    """Where the caller names none; None: the engine's own."""
+    """Default for the caller's temperature; None: the engine's own."""
     choice: Literal["model", "likelihood"] = "model"
-    """Who says which tool is meant, where the model was never shown any: see choosing.py."""
+    """What chooses the tool if the template knows none: the model, or `tool_ranking`."""
     adapter: bool = False
-    """An adapter was loaded that rests until an answer is one for it."""
+    """A LoRA adapter is loaded that is enabled per request."""
     precache: tuple[str, ...] = ()
-    """System messages that are read before anybody asks, and kept on file."""
+    """System messages that are processed at start and cached on disk."""
 
 
 class Known(Struct, frozen=True):
-    """What a model tells of itself. `control`: its control tokens, where its vocabulary could be read."""
+    """Templates of a model, and its control tokens (`control`) if its vocabulary is readable."""
 
     sources: Sources
     control: Control | None = None
 
 
 class Voice(Struct, frozen=True):
-    """A template with what goes with it."""
+    """A chat template with its tool-call format and thinking tags."""
 
     template: Template
     format: Format
@@ -80,7 +80,7 @@ class Voice(Struct, frozen=True):
 
 
 class Llama:
-    """`known` is asked once the server is up: an attached one tells its template itself."""
+    """Chat completions by a llama-server. `describe` runs once the server is up and may query it."""
 
     text_only = True
 
@@ -109,7 +109,7 @@ class Llama:
         return self._server.ready
 
     async def start(self) -> None:
-        """Once; raises a ConfigError when the model cannot be loaded or its template must not be used."""
+        """Start the server once; raises ConfigError if the model or its template cannot be used."""
         async with self._starting:
             if self._known is None:
                 await self._server.start()
@@ -160,7 +160,7 @@ class Llama:
         return await (await self._server.client()).detokenize(tokens)
 
     async def _narrowed(self, prompt: Prompt) -> Prompt:
-        """With only the tool that is meant, or none, where the model is too small to choose."""
+        """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""
         known = self._known
         assert known is not None
         if self._manner.choice == "model" or not prompt.callable:
@@ -169,7 +169,7 @@ class Llama:
         if not isinstance(voice.format, GENERIC):
             return prompt
         choice = await choosing.chosen(self._server, prompt)
-        # Left free, it makes the same call until it may not any more.
+        # With parallel calls a small model repeats the same call until the limit.
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
 
@@ -193,7 +193,7 @@ class Llama:
         except CallerError:
             if chosen == known.sources.default:
                 raise
-            # A template for tools may fail on these, or on none: then the format tells of them by the other.
+            # The tool_use template may reject these tools: describe them in the default template instead.
             other = await self._voice(known.sources.default)
             voice = Voice(other.template, voice.format, other.thinking)
             ask = replace(ask, abilities=other.template.abilities, thinking=other.thinking)
@@ -205,7 +205,7 @@ class Llama:
         return plan, await control.prompt(rendered, client)
 
     async def _prefix(self, system: str) -> str | list[int]:
-        """What every prompt with this system message begins with."""
+        """Return the common prefix of all prompts with this system message."""
         asked = [Prompt(messages=(said("system", system), said("user", word))) for word in ("a", "b")]
         one, other = [(await self._planned(prompt))[1] for prompt in asked]
         return one[: common(one, other)]
@@ -235,16 +235,16 @@ class Llama:
 
 
 class Source(Protocol):
-    """Finds out about the model behind a server that is up."""
+    """Describes the model of a running server."""
 
     async def __call__(self, server: Server, /) -> Known: ...
 
 
 def _drawn(voice: Voice, ask: Ask) -> tuple[Plan, str]:
-    """The plan, and the prompt that the template makes of it."""
+    """Return the format's plan and the prompt that the template renders from it."""
     plan = voice.format.plan(ask)
     rendered = voice.template.render(plan.messages, control=ask.control, tools=plan.tools, **plan.names)
-    # Some templates open a thought for a user's message but not after a tool's result.
+    # Some templates open a thought after a user message but not after a tool result.
     thinking = Thinking.of(voice.template.source, rendered)
     if thinking != ask.thinking:
         plan = voice.format.plan(replace(ask, thinking=thinking))

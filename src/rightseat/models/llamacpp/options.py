@@ -1,4 +1,4 @@
-"""The specs `local`, `local:PATH.gguf` and `llama-server:URL` and their options → a local model."""
+"""Make a local model from the specs `local`, `local:PATH.gguf` and `llama-server:URL` and their options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Pooling = Literal["mean", "cls", "last"]
 S = TypeVar("S", bound="Spoken")
-# What a model of its size does best with: evals/local.md.
+# Best settings for the embedded model, measured in evals/local.md.
 _EMBEDDED = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
 
 
@@ -101,7 +101,7 @@ class AttachedOptions(Spoken, frozen=True, kw_only=True):
 
 
 def local(name: str, options: Mapping[str, Any]) -> Local:
-    """`name` is the path of a GGUF file; without one, the embedded model."""
+    """Make a model from the GGUF file `name`, or the embedded model if `name` is empty."""
     spec = f"local:{name}" if name else "local"
     known = _read(spec, options if name else {**_EMBEDDED, **options}, LocalOptions)
     adapted = not name and known.lora is None and known.llama_server is None
@@ -133,7 +133,7 @@ def local(name: str, options: Mapping[str, Any]) -> Local:
 
 
 def attached(name: str, options: Mapping[str, Any]) -> Local:
-    """`name` is the address of a llama-server that somebody else runs."""
+    """Make a model from a running llama-server; `name` is its address."""
     spec = f"llama-server:{name}"
     known = _read(spec, options, AttachedOptions)
     url = str(address(name))
@@ -172,7 +172,7 @@ def _rules(known: Spoken, start: float) -> Rules:
 
 
 def _adapter() -> Path:
-    """What teaches the embedded model to call tools: docs/embedded-model.md."""
+    """Return the LoRA adapter that teaches the embedded model to call tools (docs/embedded-model.md)."""
     return Path(__file__).parent / "adapter" / "smollm2-135m-tools.gguf"
 
 
@@ -187,7 +187,7 @@ def _file(given: str, what: str) -> Path:
 
 
 def _weights(given: str, what: str) -> Path:
-    """Looks at the first letters only: what the engine says of such a file helps nobody."""
+    """Return the path after checking the GGUF magic: the engine's own error for such files is unhelpful."""
     path = _file(given, what)
     try:
         with path.open("rb") as file:
@@ -200,7 +200,7 @@ def _weights(given: str, what: str) -> Path:
 
 
 def _text(name: str) -> str:
-    """A system prompt, as an assistant's `system_file` is read."""
+    """Read a system prompt, in the same way as an assistant's `system_file`."""
     path = _file(name, "precache:")
     try:
         return path.read_text("utf-8")
@@ -238,6 +238,6 @@ def _embedder(launch: Launch, known: LocalOptions, rules: Rules) -> Embedder | N
 
 
 def _pooling(path: Path) -> Pooling | None:
-    """None where the model says itself how its tokens become one vector."""
+    """Return "mean", or None if the GGUF file names its own pooling type."""
     header = gguf.read(path)
     return None if header.values.get(f"{header.architecture}.pooling_type") else "mean"

@@ -1,7 +1,7 @@
-"""One child process for each Launch, however many models use it.
+"""SharedServer: one child process per LaunchOptions, however many models use it.
 
-A reload builds and starts the new Runtime before the old one is closed: both hold the same child for a while,
-and weights that did not change are not loaded again.
+A reload starts the new Runtime before it closes the old one: both share the child for a while, and unchanged
+weights are not loaded again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rightseat.models.llamacpp.engine import Engine
 from rightseat.models.llamacpp.process import Launch, NotStarted, Rules
 from rightseat.models.llamacpp.wire import Piece
 
-# The loop is part of it: what an engine waits on belongs to one.
+# The key includes the event loop, because a server's locks belong to one loop.
 Key = tuple[asyncio.AbstractEventLoop, Launch, Rules, tuple[int, int]]
 
 
 @dataclass(slots=True)
 class Place:
-    """An engine and how many hold it."""
+    """A ManagedServer with its user count."""
 
     engine: Engine
     users: int = 0
@@ -34,7 +34,7 @@ _places: dict[Key, Place] = {}
 
 
 class Shared:
-    """An Engine that others may hold too: `start` joins or starts it, `close` ends it with the last one."""
+    """A reference-counted ManagedServer: `start` joins or starts it, the last `close` stops it."""
 
     def __init__(self, launch: Launch, rules: Rules | None = None) -> None:
         self.launch = launch
@@ -51,7 +51,7 @@ class Shared:
         return None if self._place is None else self._place.engine.pid
 
     async def start(self) -> None:
-        """Raises NotStarted when the model cannot be loaded. Nothing happens when it is started already."""
+        """Join or start the server; idempotent. Raises LocalModelNotStarted if the model cannot be loaded."""
         if self._place is not None:
             return
         key = (asyncio.get_running_loop(), self.launch, self._rules, _stamp(self.launch))
@@ -88,14 +88,14 @@ class Shared:
 async def _leave(key: Key, place: Place) -> None:
     place.users -= 1
     if place.users == 0:
-        # Out of the table first: who comes while it ends gets an engine of its own.
+        # Removed from the table first, so that a concurrent start gets a new server.
         if _places.get(key) is place:
             del _places[key]
         await place.engine.close()
 
 
 def _stamp(launch: Launch) -> tuple[int, int]:
-    """Weights that were replaced under the same name are others."""
+    """Return mtime and size of the weights: a replaced file is another model."""
     try:
         found = launch.model.stat()
     except OSError as error:

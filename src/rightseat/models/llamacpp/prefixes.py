@@ -1,7 +1,7 @@
-"""Beginnings of prompts on file: read once by the model, and there again after a restart.
+"""On-disk cache of prompt prefixes: slot states that are restored after a restart.
 
-A file that was cut or changed ends the engine's process when it is loaded. So a file gets its name only when
-it is whole, its name holds its checksum, and it is compared before the engine may see it.
+Loading a truncated or changed file crashes the engine's process. So a file gets its final name only when it
+is complete, the name contains its checksum, and the checksum is verified before the engine loads the file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rightseat.models.llamacpp.process import Launch
 
 ENGINE = "xllamacpp"
 _SUFFIX = ".slot"
-# Seconds after which a file is taken away.
+# Ages at which unused prefixes and leftover drafts are deleted.
 _UNUSED, _FORGOTTEN = 30 * 86_400, 3_600
 
 log = logging.getLogger(__name__)
 
 
 class Prefix(Struct, frozen=True):
-    """`held` is its text; `name` and `size` are its file's in the launch's folder."""
+    """A saved prefix: its prompt, and name and size of its file in the launch's slot_save_path."""
 
     held: str | list[int]
     name: str
@@ -38,19 +38,19 @@ class Prefix(Struct, frozen=True):
 
     @classmethod
     def found(cls, launch: Launch, text: str | list[int]) -> Prefix | None:
-        """The one on file, if it is whole. Blocks."""
+        """Return the saved prefix if its checksum matches; deletes damaged files. Blocks."""
         assert launch.saves is not None
         for place in launch.saves.glob(f"{key(launch, text)}-*{_SUFFIX}"):
             with contextlib.suppress(OSError):
                 if place.name.removesuffix(_SUFFIX).endswith(f"-{_checksum(place)}"):
-                    place.touch()  # it is in use: see `folder`
+                    place.touch()  # marks it as used: see `prepare_folder`
                     return cls(text, place.name, place.stat().st_size)
             log.warning("%s is damaged and is made anew", place)
             removed(place)
         return None
 
     def intact(self, folder: Path) -> bool:
-        """Whether it is still there as it was compared."""
+        """Return whether the file still exists with the verified size."""
         try:
             return (folder / self.name).stat().st_size == self.size
         except OSError:
@@ -58,7 +58,7 @@ class Prefix(Struct, frozen=True):
 
 
 async def saved(client: Client, slot: int, launch: Launch, text: str | list[int]) -> Prefix:
-    """Writes what a slot holds. Raises a ConfigError where nothing can be written."""
+    """Save a slot's state to a file; raises ConfigError if it cannot be written."""
     folder = launch.saves
     assert folder is not None
     draft = f"draft-{secrets.token_hex(8)}"
@@ -76,7 +76,7 @@ async def saved(client: Client, slot: int, launch: Launch, text: str | list[int]
 
 
 def key(launch: Launch, text: str | list[int]) -> str:
-    """Of everything that the saved state depends on: weights, adapter, engine, and the text itself."""
+    """Return a hash of all that a saved state depends on: weights, adapter, engine version and text."""
     files = (launch.model, launch.lora, launch.binary)
     engine = "" if launch.binary else importlib.metadata.version(ENGINE)
     parts = (*(_stamp(file) for file in files), engine, str(text))
@@ -84,12 +84,12 @@ def key(launch: Launch, text: str | list[int]) -> str:
 
 
 def folder(place: Path) -> Path | None:
-    """The folder for what slots hold, made and tidied; None where it cannot be. Only we may read it."""
+    """Create the private folder for slot files and delete old ones; None if that fails."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file in place.iterdir():
             age = time.time() - file.stat().st_mtime
-            # What a process that was killed left behind, and what nobody wants any more.
+            # Drafts left by a killed process, and prefixes that are no longer used.
             if age > (_UNUSED if file.suffix == _SUFFIX else _FORGOTTEN):
                 removed(file)
     except OSError as error:

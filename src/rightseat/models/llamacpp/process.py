@@ -1,4 +1,4 @@
-"""The child process that runs the local model, seen from its parent."""
+"""The parent's side of the child process that runs a local model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from rightseat.models.llamacpp.client import Client
 from rightseat.models.llamacpp.runner import Order, Ready
 from rightseat.tools.subprocess import kill
 
-# What the child may know of our environment: nothing that could be a secret.
+# Environment variables passed to the child; none of them can hold a secret.
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES")
-# Between a broken connection and the news that the process is gone.
+# Time to wait for the exit status after a broken connection.
 _NEWS_SECONDS = 0.5
 _POLL_SECONDS = 0.05
 
@@ -36,10 +36,8 @@ class NotStarted(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to run. `context` is each slot's; `binary` is a llama-server to spawn instead of our own.
-
-    `pooling` is for embeddings by a model that names none itself.
-    """
+    """What to run. `context` is per slot; `binary` is a llama-server to spawn instead of the built-in engine;
+    `pooling` is for embedding models whose file names no pooling."""
 
     model: Path
     context: int = 4096
@@ -51,7 +49,7 @@ class Launch:
     pooling: Literal["mean", "cls", "last"] | None = None
     lora: Path | None = None
     lora_rests: bool = False
-    """The adapter works only for requests that ask for it."""
+    """The adapter applies only to requests that enable it."""
     saves: Path | None = None
     binary: Path | None = None
 
@@ -79,8 +77,8 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How patient the engine is: `deaths` within `window` seconds and it gives up. An answer may take
-    `first_token` seconds to begin, and rest for `idle`."""
+    """Timeouts and restart limits in seconds. After `max_deaths` within `death_window` the supervisor gives
+    up."""
 
     start: float = 120
     poll: float = 5
@@ -104,7 +102,7 @@ class Rules:
 
 
 class Child:
-    """One process and the client that talks to it."""
+    """One child process and its client."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -144,7 +142,7 @@ class Child:
         line = await stdout.readline()
         ready = msgspec.json.decode(line, type=Ready) if line else Ready(error="the process ended")
         if ready.error:
-            # The engine's own words may name paths and sizes: they help here, and stay with the operator.
+            # The engine's messages may contain paths and sizes, so they go to the log only.
             log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.last_words))
             raise NotStarted(
                 f"The local model {Path(order.model).name} cannot be loaded: {ready.error.rstrip('.')}. "
@@ -157,7 +155,7 @@ class Child:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def lasted(self, rules: Rules) -> None:
-        """Returns when the process has ended, or no longer answers."""
+        """Wait until the process has exited or fails a health check."""
         ended = asyncio.create_task(self.process.wait())
         try:
             while not (await asyncio.wait({ended}, timeout=rules.poll))[0]:
@@ -182,19 +180,19 @@ class Child:
         await self._drain
 
     async def _listen(self) -> None:
-        """Reads what the engine says, else its pipe would fill and it would stop."""
+        """Read the child's stderr; a full pipe would block it."""
         assert self.process.stderr is not None
         try:
             while line := await self.process.stderr.readline():
                 self.last_words.append(line.decode(errors="replace").rstrip()[:500])
                 log.debug("llama.cpp: %s", self.last_words[-1])
         except ValueError:
-            # A line without end.
+            # The line exceeds the stream's limit.
             self.process.kill()
 
 
 def spare_cores() -> int:
-    """One core is left to the event loop."""
+    """Return the number of usable cores less one, which is left to the event loop."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
     return max(1, cores - 1)
 

@@ -1,4 +1,4 @@
-"""What exactly a model on this machine was asked, kept in memory for a while for whoever looks into a run."""
+"""In-memory log of the prompts and grammars that local models got, by run; the playground shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _kept: OrderedDict[str, list[Asked]] = OrderedDict()
 
 
 def keep(model: str, prompt: str, grammar: str) -> None:
-    """For the run that the code of this task works for, if it works for one."""
+    """Record a prompt for the current run; does nothing outside a run."""
     _, run = working_on()
     if not run:
         return

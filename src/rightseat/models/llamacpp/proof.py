@@ -1,7 +1,7 @@
-"""The process in which a chat template is tried: `python -m rightseat.models.llamacpp.proof`.
+"""Child process that probes a chat template (`python -m` this module).
 
-A template is a program that came with a download. Here it runs first, with little time and little memory;
-what it can do is found on the way. A parent that gets no answer does not use the template.
+A template is a program that came with a download. It first runs here, with limits on CPU time and memory, and
+its capabilities are detected. If the parent gets no result, it does not use the template.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Question(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """Either abilities, or why the template is refused."""
+    """Capabilities of the template, or the reason why it is refused."""
 
     abilities: Abilities | None = None
     refused: str = ""
 
 
 def confine() -> None:
-    """From here on: no more CPU time and memory than any chat template needs."""
+    """Limit CPU time and memory of this process to what a chat template needs."""
     if sys.platform == "win32":
         return
     import resource
@@ -50,7 +50,7 @@ def confine() -> None:
         now = 256 << 20
     resource.setrlimit(resource.RLIMIT_AS, (now + EXTRA_MEMORY, now + EXTRA_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Unlike RLIMIT_CPU it counts fractions of a second; its signal ends the process wherever it is.
+    # Unlike RLIMIT_CPU the timer has sub-second resolution; its signal kills the process at any point.
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
 
 
@@ -79,7 +79,7 @@ def judge(question: Question) -> Verdict:
 def variables(
     turns: list[dict[str, Any]], bos: str, eos: str, now: datetime.datetime, **more: Any
 ) -> dict[str, Any]:
-    """All names that templates look for."""
+    """Return all variables that chat templates use."""
     return {
         "messages": turns,
         "tools": None,

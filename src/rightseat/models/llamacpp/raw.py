@@ -1,4 +1,4 @@
-"""A text that is gone on with as it is: no chat template, no roles, a grammar if one is given."""
+"""Raw text completion: no chat template, no roles, optionally a grammar."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rightseat.types.events import Usage
 from rightseat.types.model import Raw, Settings
 from rightseat.types.streams import closing
 
-# As OpenAI's: a text has no end of its own, and a small model goes on until its context is full.
+# OpenAI's default: raw text has no natural end, and a small model would fill its context.
 MAX_TOKENS = 16
-# The engine reads a grammar by recursion, and one that is nested without end would end its process.
+# The engine parses grammars recursively; unbounded nesting would crash its process.
 LONGEST_GRAMMAR = 256 << 10
 DEEPEST_GRAMMAR = 200
 
@@ -38,7 +38,7 @@ async def complete(server: Server, raw: Raw, settings: Settings) -> AsyncIterato
 
 
 def request(raw: Raw, settings: Settings) -> dict[str, Any]:
-    """What /completion takes; only what was given travels."""
+    """Build the body of /completion; unset options are omitted."""
     check(raw.grammar)
     asked: dict[str, Any] = {
         "prompt": raw.text if isinstance(raw.text, str) else [*raw.text],
@@ -50,7 +50,7 @@ def request(raw: Raw, settings: Settings) -> dict[str, Any]:
     if raw.grammar:
         asked["grammar"] = raw.grammar
     if raw.logprobs is not None:
-        # Where no others are wanted, the token's own probability still is.
+        # With logprobs = 0 the chosen token's own logprob is still wanted.
         asked["n_probs"] = max(1, raw.logprobs)
     return asked
 
@@ -65,11 +65,11 @@ def check(grammar: str) -> None:
 
 
 def logprobs(piece: Piece, most: int) -> list[dict[str, Any]]:
-    """As a chat answer has them: what a door makes of it is its own."""
+    """Return logprobs in the chat completions form; doors convert them as needed."""
     return [
         _token(found) | {"top_logprobs": [_token(one) for one in (found.get("top_logprobs") or [])[:most]]}
         for found in piece.completion_probabilities
-        # The end is a token too, but no text.
+        # The end-of-text token has no text.
         if found.get("token")
     ]
 

@@ -1,4 +1,4 @@
-"""A Plan and the caller's settings as the body of llama-server's /completion."""
+"""Build the body of llama-server's /completion from a PromptPlan and the caller's settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rightseat.models.llamacpp.formats.format import Plan
 from rightseat.types.model import Settings
 
 _MOST_LIKELY = 20
-# Passed on as they are, where the caller sends them.
+# Settings forwarded unchanged.
 _KNOWN = (
     "frequency_penalty",
     "presence_penalty",
@@ -20,7 +20,7 @@ _KNOWN = (
 
 
 def sampling(settings: Settings, *, most: int, temperature: float | None = None) -> dict[str, Any]:
-    """Where the caller says nothing: `most` tokens, and this temperature, else the engine's."""
+    """Return sampling parameters; the arguments are defaults for what the caller leaves out."""
     body: dict[str, Any] = {"n_predict": settings.max_tokens or most}
     warmth = temperature if settings.temperature is None else settings.temperature
     given = {"temperature": warmth, "top_p": settings.top_p, "seed": settings.seed}
@@ -28,7 +28,7 @@ def sampling(settings: Settings, *, most: int, temperature: float | None = None)
     body |= {name: settings.extra[name] for name in _KNOWN if settings.extra.get(name) is not None}
     most_likely = likely(settings)
     if most_likely is not None:
-        # Of a token that is told without others, its own probability is still wanted.
+        # With top_logprobs = 0 the chosen token's own logprob is still wanted.
         body["n_probs"] = max(1, most_likely)
     if bias := settings.extra.get("logit_bias"):
         body["logit_bias"] = _bias(bias)
@@ -36,7 +36,7 @@ def sampling(settings: Settings, *, most: int, temperature: float | None = None)
 
 
 def likely(settings: Settings) -> int | None:
-    """How many likely tokens are told beside each one written; None: no probabilities at all."""
+    """Return the requested `top_logprobs`; None if no logprobs are requested."""
     if not settings.extra.get("logprobs"):
         return None
     most = settings.extra.get("top_logprobs") or 0
@@ -61,7 +61,7 @@ def body(
     temperature: float | None = None,
     adapter: bool = False,
 ) -> dict[str, Any]:
-    """`adapter`: one was loaded, and rests until it is asked for."""
+    """Build the request body. `has_adapter`: a LoRA adapter is loaded that the request must enable."""
     stops = [*plan.stops, *(() if plan.enveloped else settings.stop)]
     asked: dict[str, Any] = {"prompt": prompt, "cache_prompt": True}
     asked |= sampling(settings, most=most, temperature=temperature)

@@ -1,4 +1,4 @@
-"""What takes the room of a prompt that does not fit: whoever has to cut wants to know where."""
+"""Report which part of a prompt fills the context window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rightseat.types.model import Prompt
 
 
 def told(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
-    """The same error, with the largest part of the prompt by name."""
+    """Return the error with the name and share of the prompt's largest part."""
     sizes = {
         f"message {number} ({message.role})": len(message.text) + sum(len(c.arguments) for c in message.calls)
         for number, message in enumerate(prompt.messages, 1)

@@ -1,8 +1,8 @@
-"""The process of the local model: `python -m rightseat.models.llamacpp.runner`.
+"""Child process of a local model: `python -m rightseat.models.llamacpp.runner`.
 
-One JSON line on standard input says what to run, and holds the key: arguments and environment could be seen
-by others. One JSON line comes back: where the server listens, or why there is none. The process leaves when
-its standard input ends, so it never outlives its parent, however that died.
+It reads one JSON line (LaunchRequest) from stdin, which includes the API key: arguments and environment are
+visible to other users. It writes one JSON line (LaunchResult): the server's URL, or an error. The process
+exits when its stdin closes, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Order(Struct, frozen=True):
-    """What the parent wants run. `context` is each slot's; `binary` is a llama-server to use instead."""
+    """What to run. `context` is per slot; `binary` is a llama-server to spawn instead of xllamacpp."""
 
     model: str
     key: str
@@ -52,21 +52,21 @@ class Ready(Struct, frozen=True, omit_defaults=True):
 
 
 def die_with_parent() -> None:
-    """Linux only: the kernel kills this process when its parent ends, even while it is in foreign code."""
+    """Ask the kernel (Linux only) to kill this process when its parent exits, even inside native code."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def on_processor(devices: list[dict[str, Any]]) -> bool:
-    """Whether there is no graphics card among them."""
+    """Return whether none of the devices is a GPU."""
     return all(str(device.get("name", "")).startswith("CPU") for device in devices)
 
 
 def serve(order: Order) -> tuple[str, object]:
-    """Loads the model and listens. The second value is the server, which lives as long as it is held."""
-    # Threads of the engine that spin while they wait would take the event loop's core too.
+    """Load the model and listen; returns the URL and the server object, which must stay referenced."""
+    # Spinning engine threads would also take the event loop's core.
     os.environ["OMP_WAIT_POLICY"] = "passive"
-    # By name: it has no types.
+    # Imported by name because it has no type stubs.
     xllamacpp = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = order.model
@@ -81,8 +81,8 @@ def serve(order: Order) -> tuple[str, object]:
     if order.gpu_layers is not None:
         params.n_gpu_layers = order.gpu_layers
     if not order.embedding and on_processor(xllamacpp.get_device_info()):
-        # A batch is read in one go: whoever leaves meanwhile, and every other answer, waits for its end. On a
-        # processor small ones are as fast.
+        # A batch cannot be interrupted: cancellation and other completions wait for its end. On a CPU small
+        # batches are as fast.
         params.n_batch = params.n_ubatch = BATCH
     params.embedding = order.embedding
     if order.pooling is not None:
@@ -103,7 +103,7 @@ def serve(order: Order) -> tuple[str, object]:
 
 
 def spawn(order: Order, binary: str) -> tuple[str, subprocess.Popen[bytes]]:
-    """The same by a llama-server of the user's own."""
+    """Spawn the user's own llama-server binary; returns its URL and process."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
@@ -137,10 +137,10 @@ def leave_with_input(end: Callable[[], None]) -> None:
 def main() -> None:
     die_with_parent()
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what the engine prints must not get in front of our line
+    os.dup2(2, 1)  # the engine's output must not mix with our result line
     order = msgspec.json.decode(_line(), type=Order)
     if os.name == "posix" and os.getppid() != order.parent:
-        return  # the parent died before we asked to be told
+        return  # the parent died before PR_SET_PDEATHSIG took effect
     try:
         if order.binary is not None:
             url, process = spawn(order, order.binary)
@@ -159,7 +159,7 @@ def main() -> None:
 
 
 def _line() -> bytes:
-    # Byte by byte and unbuffered: what follows belongs to the thread that waits for the end.
+    # Unbuffered, byte by byte: the rest of stdin belongs to the thread that waits for its end.
     line = b""
     while (byte := os.read(0, 1)) not in (b"", b"\n"):
         line += byte

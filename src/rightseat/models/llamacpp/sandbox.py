@@ -1,8 +1,8 @@
 """Jinja2 as chat templates expect it, in a sandbox that also bounds work.
 
-Jinja2's own sandbox bounds access only. Here every loop step and call looks at the clock, and what could make
-a huge value of a small one (repetition, concatenation, widths, powers) is bounded. proof.py is what a
-template must pass first; this is for the one that turns bad only on certain conversations.
+Jinja2's own sandbox limits access only. Here every loop step and call checks a deadline, and operations that
+can make a huge value from a small one (repetition, concatenation, widths, powers) are bounded. A template
+must first pass `template_probe`; these limits stop one that misbehaves only on certain conversations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Clock = Callable[[], datetime]
 LARGEST = 16 << 20
 LONGEST_NUMBER = 4096
 WIDEST = 100_000
-# Everything that a template's own mistake can raise.
+# Exceptions that a faulty template can raise.
 FAILURES = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -45,11 +45,11 @@ _SPARE_FILTERS = ("center", "filesizeformat", "pprint", "urlize", "wordwrap", "x
 
 
 class TooMuch(SecurityError):
-    """The template wants more work or room than any chat template needs."""
+    """The template exceeds the limits on time or size."""
 
 
 class Generation(Extension):
-    """`{% generation %}` marks what a model learns from; for us it is only its content."""
+    """Supports `{% generation %}`, which marks training targets; only its content is rendered."""
 
     def __init__(self, environment: jinja2.Environment) -> None:
         super().__init__(environment)
@@ -61,7 +61,7 @@ class Generation(Extension):
 
 
 class Bounded(NodeTransformer):
-    """Rewrites loops and concatenations, which the sandbox does not see, as calls that it does."""
+    """Rewrites loops and concatenations as calls of the sandbox, which then checks them."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:
         self.generic_visit(node)
@@ -75,7 +75,7 @@ class Bounded(NodeTransformer):
 
 
 def _call(method: str, args: list[nodes.Expr], line: int) -> nodes.Call:
-    # An attribute of the environment, not a name: a template cannot set it to something else.
+    # An environment attribute, not a variable: a template cannot reassign it.
     return nodes.Call(nodes.EnvironmentAttribute(method), args, [], None, None, lineno=line)
 
 
@@ -91,7 +91,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for name in _SPARE_FILTERS:
             del self.filters[name]
         self.filters["tojson"] = tojson
-        # Nothing is escaped here, and what Jinja2 takes for safe would escape all that is added to it.
+        # Nothing is escaped here; Jinja2's Markup would escape all text concatenated to it.
         self.filters["safe"] = str
         self.globals["raise_exception"] = refuse
         self.globals["strftime_now"] = lambda form: clock().strftime(form)
@@ -127,13 +127,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call(context, obj, *args, **kwargs)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        # Kimi's template keeps a list of ids; what we pass in is a copy, so nothing of ours can change.
+        # Kimi's template keeps a list of ids; values passed in are copies, so ours cannot change.
         if isinstance(obj, list) and attr in ("append", "pop"):
             return True
         return super().is_safe_attribute(obj, attr, value)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Never:
-        # Jinja2 would print nothing: a template that tries is better not used at all.
+        # Jinja2 would render nothing; a template that tries this must not be used at all.
         raise SecurityError(f"the attribute {attribute} is not for templates")
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -154,7 +154,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _size_after(operator: str, left: Any, right: Any) -> int:
-    """How large the result will be, as far as it matters."""
+    """Return an upper bound of the result's size; raises TemplateLimitExceeded for refused operations."""
     if operator == "**":
         raise TooMuch("a power")
     if operator == "%":
@@ -183,7 +183,7 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """As transformers has it: Jinja2's own would write < as an escape, which models were not trained on."""
+    """Encode JSON as transformers does: Jinja2's filter escapes `<`, which models were not trained on."""
     if indent is not None and not 0 <= indent <= 16:
         raise TooMuch("a wide indent")
     return json.dumps(

@@ -1,12 +1,12 @@
-"""Which slot of our own llama-server reads a prompt, so that a conversation pays only for what is new.
+"""Assign prompts to slots of our own llama-server, so that a conversation pays only for new tokens.
 
-A slot still holds what it read last. Left alone, the server gives a prompt to whichever slot is most like it:
-conversations with the same long system prompt then write over each other in one slot while others stay empty.
-So here every prompt is given its slot. A conversation goes back to its own. Another one gets the slot that
-rested longest, and before that the beginning that it shares with any resting slot, or with a prefix on file,
-is copied there. What the slot held goes to the server's memory, from where it comes back.
+A slot keeps the KV cache of the prompt it read last. The server itself picks the most similar slot, so that
+conversations with the same long system prompt overwrite each other in one slot while others stay empty.
+Here a conversation returns to its own slot. Any other prompt gets the least recently used slot, and the
+longest prefix that it shares with an idle slot or with a CachedPrefix is first copied there. The evicted
+prompt goes to the server's prompt cache, from where it can return.
 
-A prompt waits only when no slot is free. A server of somebody else's is left alone: its slots are not ours.
+A prompt waits only when no slot is free. Slots of attached servers are not managed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from rightseat.models.llamacpp.prefixes import Prefix, removed
 from rightseat.models.llamacpp.process import Launch
 from rightseat.types.streams import closing
 
-# A prompt as it is sent: text, or its tokens where a control token of somebody else's stands in it.
+# A prompt as sent: text, or token ids if it contains foreign control tokens.
 Text = str | list[int]
-# What is worth a copy, in characters and in tokens: less is read again sooner.
+# Minimum shared prefix worth a copy; reading less again is faster.
 _LEAST_TEXT, _LEAST_TOKENS = 256, 64
-# Shares at most the model's own first token with any prompt, so that the server lets go of what a slot holds.
+# Shares at most the BOS token with any prompt: reading it makes the server evict the slot's prompt.
 _NOTHING = " . ."
 _REMEMBERED = 64
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class Talk(Struct, frozen=True):
-    """Whose prompt it is, as far as the caller says. `parent`: the conversation it was forked from."""
+    """The conversation of a prompt, if known. `parent`: the conversation that it was forked from."""
 
     conversation: str | None = None
     parent: str | None = None
@@ -50,7 +50,7 @@ NOBODY = Talk()
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """`held` is the prompt that it read last; `used` counts up with every prompt."""
+    """A slot of the server. `prompt` was read last; `last_used` is the number of that request."""
 
     number: int
     held: Text = ""
@@ -60,14 +60,14 @@ class Slot:
 
 
 class Seats:
-    """The slots of one server process."""
+    """Schedules prompts on the slots of one server process."""
 
     def __init__(self, launch: Launch) -> None:
         self.slots = [Slot(number) for number in range(launch.slots)]
         self.prefixes: list[Prefix] = []
         self._launch = launch
         self._room = asyncio.Semaphore(launch.slots)
-        # One after the other: a slot that is copied from must rest until it is.
+        # Serialized: a slot must stay idle while it is copied from.
         self._choosing = asyncio.Lock()
         self._gone: deque[Text] = deque(maxlen=_REMEMBERED)
         self._count = 0
@@ -92,24 +92,24 @@ class Seats:
         return [slot for slot in self.slots if not slot.busy]
 
     def _own(self, text: Text, talk: Talk) -> Slot | None:
-        """The slot that this prompt goes on from. A fork is not given its parent's: both may go on."""
+        """Return the idle slot that this prompt continues. A fork never takes its parent's slot."""
         for slot in sorted(self._resting(), key=lambda slot: slot.used, reverse=True):
             shared, length = common(slot.held, text), len(slot.held)
             if talk.parent is not None and slot.conversation == talk.parent != talk.conversation:
                 continue
-            # Templates rewrite earlier turns, people edit them. But one key may also be many conversations'.
+            # Templates and users change earlier messages, but one key may also be shared by conversations.
             known = talk.conversation is not None and talk.conversation == slot.conversation
             if length and (shared == length or (known and 2 * shared >= length)):
                 return slot
         return None
 
     async def _prepare(self, slot: Slot, text: Text, client: Client) -> None:
-        """Copies what is shared into the slot, and has the server keep what would be lost."""
+        """Copy the shared prefix into the slot and let the server cache the evicted prompt."""
         held, least = slot.held, _least(text)
 
         def shared(other: Slot | Prefix) -> int:
             found = common(other.held, text)
-            # All of a slot is copied: where little of it is wanted, reading is quicker.
+            # A copy covers the whole slot: if little of it is shared, reading is faster.
             return found if other is slot or 4 * found >= len(other.held) else 0
 
         here = shared(slot)
@@ -120,19 +120,19 @@ class Seats:
         back = self._called_back(text, more_than=shared(source) + least)
         copied = not back and shared(source) >= least
         lost = len(held) - here >= least
-        # The server looks into its memory by itself where a slot is about to lose half of what it holds.
+        # The server checks its prompt cache itself if a slot would lose more than half of its prompt.
         looks = bool(held) and 2 * here < len(held)
         let_go = lost if copied else (back or self._under_way(text, here + least)) and not looks
         try:
             await self._filled(slot, source if copied else None, client, let_go=let_go)
         except RightseatError as error:
-            # Only a convenience: without it the prompt is read again.
+            # An optimization only: without it the prompt is read again.
             log.debug("slot %d is not prepared: %s", slot.number, error)
         if lost:
             self._gone.append(held)
 
     def _called_back(self, text: Text, *, more_than: int) -> bool:
-        """Whether the server's memory should have more of it than any slot."""
+        """Return whether the server's prompt cache has a longer prefix than any slot; forgets that entry."""
         if not self._gone or not self._launch.cache_mib:
             return False
         best = max(self._gone, key=lambda held: common(held, text))
@@ -142,7 +142,7 @@ class Seats:
         return True
 
     def _under_way(self, text: Text, least: int) -> bool:
-        """Whether a busy slot has this beginning: the server's memory may have its earlier turns."""
+        """Return whether a busy slot shares this prefix; the server's cache may have its earlier turns."""
         return any(slot.busy and common(slot.held, text) >= least for slot in self.slots)
 
     async def _filled(
@@ -173,7 +173,7 @@ class Seats:
 
 
 def common(one: Text, other: Text) -> int:
-    """How long the same beginning is."""
+    """Return the length of the common prefix (0 for text against tokens)."""
     if type(one) is not type(other):
         return 0
     low, high = 0, min(len(one), len(other))
@@ -191,7 +191,7 @@ def _least(text: Text) -> int:
 
 
 async def asked(client: Client, prompt: Text, slot: int) -> None:
-    """Has the slot read this and write nothing."""
+    """Let a slot process a prompt without generating."""
     request = {"prompt": prompt, "n_predict": 0, "id_slot": slot, "cache_prompt": True}
     async with closing(client.completion(request)) as pieces:
         async for _ in pieces:

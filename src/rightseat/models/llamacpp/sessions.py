@@ -1,4 +1,4 @@
-"""A local model's prompts on their way to the server: each to its slot (seats.py), some of them from file."""
+"""Send prompts to their slots (SlotScheduler) and precache prefixes on disk."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from rightseat.types.streams import closing
 
 
 class Server(Protocol):
-    """An Engine, a Shared one, or one Attached; only the first two have a `launch`."""
+    """A ManagedServer, SharedServer or AttachedServer; the first two have a `launch`."""
 
     async def client(self) -> Client: ...
     def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]: ...
 
 
-# By client: a process that was started again has a new one, and its slots hold nothing.
+# By client: a restarted process has a new client and empty slots.
 _seats: WeakKeyDictionary[Client, Seats] = WeakKeyDictionary()
-# By launch: what is on file is there for the next process too.
+# By launch: files outlive the process.
 _prefixes: dict[Launch, list[Prefix]] = {}
 
 
@@ -43,7 +43,7 @@ def talk(prompt: Prompt) -> Talk:
 
 
 async def completion(server: Server, request: dict[str, Any], whose: Talk = NOBODY) -> AsyncIterator[Piece]:
-    """As the server's own, in the slot that knows most of the prompt."""
+    """Stream a completion in the slot that has most of the prompt; attached servers choose themselves."""
     launch: Launch | None = getattr(server, "launch", None)
     if launch is None:
         async with closing(server.completion(request)) as pieces:
@@ -59,7 +59,7 @@ async def completion(server: Server, request: dict[str, Any], whose: Talk = NOBO
 
 
 def _read(request: dict[str, Any]) -> Text:
-    """What a slot holds once it has read the prompt: with the adapter, the same words are something else."""
+    """Return the prompt as the slot's key: with the adapter the KV cache differs, so the key does too."""
     prompt: Text = request["prompt"]
     if not request.get("lora"):
         return prompt
@@ -67,7 +67,7 @@ def _read(request: dict[str, Any]) -> Text:
 
 
 async def precache(server: Server, prefix: Text) -> None:
-    """Has a prompt's beginning on file for this and later processes; reads it once where it is not."""
+    """Ensure that a prompt prefix is cached on disk; processes and saves it if it is not."""
     launch: Launch | None = getattr(server, "launch", None)
     if launch is None or launch.saves is None:
         return

@@ -1,4 +1,4 @@
-"""Notices that a server says nothing, for the price of two attributes per read instead of a timer each."""
+"""Idle timeout for streams that costs two attribute writes per read instead of a timer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 
 class Silence:
-    """Calls `end` once a read is overdue. The reader sets `due` when it begins to wait, NEVER when it has
-    something: a slow reader of ours is not a silent server. `step` is how often it looks."""
+    """Calls `on_idle` once a read is overdue. The reader sets `deadline` before it waits and NEVER when it
+    has data, so that a slow consumer does not count. `step` is the check interval."""
 
     NEVER = math.inf
 
@@ -30,7 +30,7 @@ class Silence:
     def _look(self) -> None:
         now = self.time()
         if now < self.due:
-            # What begins to wait after this look is not due before another step.
+            # A read that starts after this check is not due before the next one.
             self._timer = self._loop.call_at(min(self.due, now + self._step), self._look)
         else:
             self.too_long = True

@@ -1,4 +1,4 @@
-"""Chat templates: the model's own, tried in a child process before it is used, then rendered here."""
+"""Chat templates: probed in a child process before use, then rendered here in a sandbox."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TemplateRefused(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The templates a model comes with, as text."""
+    """Source texts of a model's templates, and its BOS and EOS tokens."""
 
     default: str
     tool_use: str | None = None
@@ -55,7 +55,7 @@ def from_header(header: Header) -> Sources:
 
 
 def from_props(props: Mapping[str, Any]) -> Sources:
-    """What a llama-server tells at /props."""
+    """Return the sources that a llama-server reports at /props."""
 
     def text(key: str) -> str | None:
         value = props.get(key)
@@ -78,7 +78,7 @@ def _sources(default: str | None, tool_use: str | None, bos: str | None, eos: st
 
 
 class Template:
-    """A template that has passed its trial. Make one with `load`."""
+    """A template that has passed its probe. Make one with `load_template`."""
 
     def __init__(self, source: str, abilities: Abilities, *, bos: str, eos: str, clock: Clock) -> None:
         self.source = source
@@ -98,9 +98,9 @@ class Template:
         ending: bool = True,
         **more: Any,
     ) -> str:
-        """The prompt. Control tokens in messages and tools are marked: see `Control`.
+        """Render the prompt, with control tokens in messages and tools marked (see ControlTokens).
 
-        `tools` in OpenAI's form; `ending`: ask the model to speak; `more`: names that this template knows.
+        `tools` are in OpenAI's form; `extra` are further template variables.
         """
         turns = control.mark(fitted(messages, self.abilities))
         values = variables(turns, self._bos, self._eos, self._clock(), **more)
@@ -111,7 +111,7 @@ class Template:
         except TooMuch as error:
             raise TemplateRefused(f"The model's chat template wants {error.message}: use another.") from error
         except FAILURES as error:
-            # Its own words are the model's author's: they stay in the log.
+            # The message comes from the template's author, so it goes to the log only.
             log.debug("the chat template refused a conversation: %r", error)
             raise CallerError(
                 "The model's chat template does not take this conversation: check the order of the roles."
@@ -121,20 +121,19 @@ class Template:
 async def load(
     source: str, *, bos: str = "", eos: str = "", clock: Clock = datetime.datetime.now
 ) -> Template:
-    """Tries the template in a child process and refuses what is endless, huge or no chat template."""
+    """Probe and load a template; raises TemplateRefused if it is endless, huge or no chat template."""
     source = mended(source)
     abilities = await asyncio.to_thread(prove, source, bos, eos)
     return Template(source, abilities, bos=bos, eos=eos, clock=clock)
 
 
 def mended(source: str) -> str:
-    """Functionary's templates of v3 end a prompt with the letters `{role}`, by an oversight: the model would
-    speak as a role of that name."""
+    """Replace the literal `{role}` at the end of Functionary v3 templates, a bug in them, by `assistant`."""
     return re.sub(r"(['\"](?:<\|start_header_id\|>|<\|im_start\|>))\{role\}", r"\1assistant", source)
 
 
 def prove(source: str, bos: str = "", eos: str = "") -> Abilities:
-    """Blocks for the time of a small Python process."""
+    """Probe a template in a child Python process and return its capabilities. Blocks."""
     if len(source) > LONGEST:
         raise _refused(f"it has more than {LONGEST} characters")
     try:
@@ -158,7 +157,7 @@ def prove(source: str, bos: str = "", eos: str = "") -> Abilities:
     except subprocess.TimeoutExpired:
         raise _refused("it does not end") from None
     except msgspec.DecodeError:
-        # Ended by the clock, or by the memory limit where Python could not say so.
+        # Killed by the CPU timer, or by the memory limit before Python could report it.
         raise _refused("it wants more time or memory than a chat template needs") from None
     if verdict.abilities is None:
         raise _refused(verdict.refused)

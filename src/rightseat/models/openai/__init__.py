@@ -1,8 +1,10 @@
-"""Any server that speaks OpenAI's chat completions.
+"""OpenAI, Azure OpenAI, and any server with an OpenAI-compatible API.
 
-client.py asks (request.py: Prompt → JSON) and retries; exchange.py reads one answer, watchdog.py its time;
-answer.py and calls.py make Fragments of what wire.py decodes; faults.py has every error; emulated.py calls
-tools where the server knows none; options.py reads the spec `openai:NAME`.
+client.py sends requests and retries. request.py builds the body for chat completions and responses.
+exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. chat_parser.py and
+responses_parser.py turn payloads into ModelChunks. vendor.py knows the differences between OpenAI, Azure and
+compatible servers. emulated.py emulates tool calls where the server has none. faults.py maps errors.
+options.py parses `openai:NAME`.
 """
 
 from rightseat.models.openai.client import OpenAI

@@ -1,4 +1,4 @@
-"""Payloads of a stream → Fragments, without I/O."""
+"""Chat completion payloads → ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _REASONS: dict[str, Reason] = {
     "tool_calls": "calls",
     "function_call": "calls",
 }
-# With these a server says that it broke off, in the field for a good end.
+# Finish reasons by which servers report that generation failed.
 _BROKEN_OFF = {"error", "abort", "cancelled", "insufficient_system_resource"}
 
 
 class Answer:
-    """Reads one answer. `enforced` are the tools whose arguments the server is sure to get right."""
+    """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
 
     def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
         self._calls = Calls(enforced)
@@ -37,11 +37,11 @@ class Answer:
         self._usage: Usage | None = None
         self.done = False
         self.plain = False
-        """Whether the last payload was a text and nothing else."""
+        """Whether the last payload held one text delta and nothing else."""
 
     @property
     def finished(self) -> bool:
-        """Whether the server has said why the answer ends; what may follow is only usage."""
+        """Whether a finish reason has arrived; only usage may follow."""
         return self.done or self._finish in _REASONS
 
     def feed(self, payload: bytes) -> list[Fragment]:
@@ -58,7 +58,7 @@ class Answer:
                 return []
             raise faults.garbled("not the JSON of a chat completion") from error
         except RecursionError:
-            # Not `from` it: its traceback is a thousand frames of nothing.
+            # `from None`: the traceback of a RecursionError has a thousand useless frames.
             raise faults.garbled("JSON that is too deep") from None
         choices = chunk.choices
         if choices and len(choices) == 1 and chunk.usage is None and chunk.error is None:
@@ -68,21 +68,21 @@ class Answer:
         return self._rare(chunk, payload)
 
     def tail(self, payload: bytes) -> list[Fragment]:
-        """An event that the end of the stream closed: half of one is no garbage, it is a cut."""
+        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
             raise faults.incomplete() from error
 
     def end(self) -> list[Fragment]:
-        """The stream is over. Raises Incomplete unless the server has said that the answer is."""
+        """Return the closing chunks. Raises Incomplete unless a finish reason has arrived."""
         if not self.finished or self._finish in _BROKEN_OFF:
             raise faults.incomplete()
         reason = _REASONS.get(self._finish or "", "stop")
         if reason in ("stop", "calls"):
             if self._calls.nameless:
                 raise faults.garbled("a call without a name")
-            # A forced call ends with "stop" even at OpenAI, so what came decides.
+            # OpenAI ends a forced call with "stop", so the calls received decide.
             reason = "calls" if self._calls else "stop"
         out: list[Fragment] = [] if self._usage is None else [Used(self._usage)]
         out.append(Finish(reason))
@@ -92,12 +92,12 @@ class Answer:
         if chunk.error:
             raise faults.of_payload(chunk.error)
         if chunk.choices is None:
-            # An old form, in which the error is the whole payload.
+            # An old error format: the whole payload is the error object.
             bare = faults.error_of(payload)
             if isinstance(bare, dict) and bare.get("object") == "error":
                 raise faults.of_payload(bare)
         if chunk.usage is not None:
-            # Some servers count up in every chunk: the last count is the answer's.
+            # Some servers send cumulative usage in every chunk: the last one counts.
             usage = chunk.usage
             self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
         return self._choices(chunk.choices or [])
@@ -120,7 +120,7 @@ class Answer:
         content = delta.content
         if content is not None:
             text = content if isinstance(content, str) else _joined(content)
-            # Half a character has no text yet, but its probabilities.
+            # A token that is part of a character has no text yet, but has logprobs.
             if text or choice.logprobs is not None:
                 out.append(Text(text, choice.logprobs))
         if delta.refusal:
@@ -137,7 +137,7 @@ class Answer:
 
 
 def _plain(choice: Choice, out: list[Fragment]) -> bool:
-    """Whether the choice is a text and nothing else."""
+    """Whether the choice holds one text delta and nothing else."""
     delta = choice.delta
     return (
         len(out) == 1
@@ -150,6 +150,6 @@ def _plain(choice: Choice, out: list[Fragment]) -> bool:
 
 
 def _joined(content: list[Any]) -> str:
-    """The text of content parts, as some servers send them."""
+    """Join the text of content parts, which some servers send instead of a string."""
     parts = [part.get("text") for part in content if isinstance(part, dict)]
     return "".join(part for part in parts if isinstance(part, str))

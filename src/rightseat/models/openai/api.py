@@ -1,4 +1,4 @@
-"""The two APIs by which OpenAI's models are asked: what is sent, and what reads the answer."""
+"""The chat completions and responses APIs: path, request body, stream parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 
 
 class Reading(Protocol):
-    """Makes Fragments of an answer's payloads."""
+    """Parses the payloads of one answer into ModelChunks."""
 
     done: bool
     plain: bool
@@ -49,7 +49,7 @@ class Chat:
 
 
 class Responses:
-    """`summary`: the model's reasoning is told in that many words."""
+    """The responses API. `summary`: the length of the reasoning summary to request."""
 
     path = ("responses",)
 
@@ -66,5 +66,6 @@ class Responses:
 
 
 def enforced(prompt: Prompt, dialect: Dialect) -> frozenset[str]:
+    """Return the names of tools whose schema the server enforces."""
     strict = prompt.tools if dialect.strict_tools else ()
     return frozenset(tool.name for tool in strict)

@@ -1,4 +1,4 @@
-"""OpenAI's models at Azure: where a deployment is asked, and by what it is let in."""
+"""Azure OpenAI: deployment URLs and Microsoft Entra tokens."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rightseat.http.address import address
 from rightseat.models.openai import faults
 
 TokenProvider = Callable[[], str | Awaitable[str]]
-# The form without dates: one path for every deployment, the body names it.
+# API versions without a date: one path for all deployments; the body names the deployment.
 UNDATED = ("", "v1", "latest", "preview")
 
 
 def base_url(endpoint: str, version: str, deployment: str, api: str) -> str:
-    """Up to where `/chat/completions` or `/responses` follows."""
+    """Return the URL before `/chat/completions` or `/responses`."""
     url = address(endpoint, "azure_endpoint")
     path = url.path.rstrip("/")
     for tail in ("/openai/v1", "/openai"):
@@ -35,13 +35,13 @@ def base_url(endpoint: str, version: str, deployment: str, api: str) -> str:
             f"api_version {version!r} is none of Azure's: it is a date such as 2024-10-21, or v1.",
             param="api_version",
         )
-    # The responses of all deployments have one path; the body names the deployment.
+    # The responses API has one path for all deployments; the body names the deployment.
     place: URL = url if api == "responses" else url / "deployments" / deployment
     return str(place.with_query({"api-version": version}))
 
 
 def token_provider(target: str) -> TokenProvider:
-    """The function at `module:attribute` that gives a token of Microsoft Entra whenever it is asked."""
+    """Load the function at `module:attribute`, which returns a Microsoft Entra token per call."""
     try:
         found: Any = load(target)
     except ConfigError as error:
@@ -53,8 +53,8 @@ def token_provider(target: str) -> TokenProvider:
 
 
 async def token(provider: TokenProvider, seconds: float) -> str:
-    """What the provider gives now, within `seconds`. It asks a server, and may fail as one does."""
-    # A task, whose error can be looked at: a stranger's function may raise anything.
+    """Call the provider and return its token; raise UpstreamDenied on failure or after `seconds`."""
+    # In a task, so that any exception of user code can be inspected.
     task = asyncio.ensure_future(_given(provider))
     try:
         done, _ = await asyncio.wait([task], timeout=seconds)
@@ -69,7 +69,7 @@ async def token(provider: TokenProvider, seconds: float) -> str:
 
 
 async def _given(provider: TokenProvider) -> str:
-    """A plain function gets a thread: it must not hold up the others."""
+    """Call the provider; a sync function runs in a thread, so that it does not block the loop."""
     if inspect.iscoroutinefunction(provider):
         return str(await provider())
     found = await asyncio.to_thread(provider)

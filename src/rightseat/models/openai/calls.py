@@ -1,4 +1,4 @@
-"""Puts the pieces of tool calls together, by whatever the server tells them apart."""
+"""Assemble streamed tool calls by index, else by id, else by order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Open(Struct):
 
 
 class Calls:
-    """Numbers calls 0, 1, 2 in the order in which they appear. A name is given once, and before arguments."""
+    """Numbers calls in order of appearance. Emits each name once, before its arguments."""
 
     def __init__(self, enforced: frozenset[str]) -> None:
         self._enforced = enforced
@@ -54,7 +54,7 @@ class Calls:
     def _find(self, piece: ToolCall, name: str | None) -> _Open:
         if piece.index is not None:
             known = self._by_index.get(piece.index)
-            # Some servers number every call 0; then only a new id tells a second call.
+            # Some servers send index 0 for every call: then a new id starts a new call.
             if known is None or (piece.id and known.id and piece.id != known.id and _is_next(known, name)):
                 known = self._by_index[piece.index] = self._add(piece.id)
             return known
@@ -73,7 +73,7 @@ class Calls:
 
 
 def _is_next(call: _Open, name: str | None) -> bool:
-    """Whether a piece with `name` opens the call after `call`, rather than repeating its name."""
+    """Whether a piece with `name` starts a new call instead of repeating the name of `call`."""
     if name is None or call.name is None:
         return False
     return name != call.name or _is_json("".join(call.arguments))

@@ -1,4 +1,4 @@
-"""Streams a Prompt through an OpenAI-compatible server. All I/O of this model is here."""
+"""Stream a Prompt through an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EMBEDDINGS: Path = ("embeddings",)
 _ERROR_BODY = 64 << 10
 _EMBEDDINGS = 64 << 20
 _ERROR_BODY_SECONDS = 2.0
-# Only these may pass by themselves; a rejection or a wrong key will not.
+# Transient errors; a rejected request or a wrong key is not retried.
 _AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 
 log = logging.getLogger(__name__)
@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 class OpenAI:
     """Any OpenAI-compatible server. `name` is the model's name there.
 
-    `developer_role` None: the role `developer` goes to api.openai.com only, elsewhere it becomes `system`.
-    `strict_tools`: the server enforces every tool's schema. `usage`: the server takes stream_options.
-    `abilities` None: those of the table, and `images` over them.
+    `developer_role` None: only api.openai.com gets the role `developer`, other servers get `system`.
+    `strict_tools`: the server enforces tool schemas. `usage`: the server accepts stream_options.
+    `abilities` None: taken from the capability table, with `images` overriding.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class OpenAI:
         self._served = vendor.served or name
         able = self.abilities = abilities or said(known(vendor.kind, name), {"images": images})
         self.address = str(base)
-        """Where `rightseat doctor` looks whether anyone is there."""
+        """The URL that `rightseat doctor` probes."""
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
-            # A compressed answer could be a bomb, and a compressed stream is a late one.
+            # No compression: it delays streams and allows decompression bombs.
             "Accept-Encoding": "identity",
             "User-Agent": "rightseat",
             **vendor.key(api_key),
@@ -122,7 +122,7 @@ class OpenAI:
             exchange.close()
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The server's own answer to an embeddings request, with its vectors as they are."""
+        """Post an embeddings request and return the server's reply unchanged."""
         sent = msgspec.json.encode({**body, "model": self._served})
         response, watch = await self._begun(EMBEDDINGS, sent)
         try:
@@ -172,7 +172,7 @@ class OpenAI:
         )
 
     async def _post(self, head: bytes, body: bytes) -> tuple[Response, Watchdog]:
-        """An answer that has begun, and who sees to it that it goes on."""
+        """POST and wait for the response headers; return the response and its idle-timeout watchdog."""
         deadline = asyncio.get_running_loop().time() + self._first_token_timeout
         try:
             response = await self._client.send(head, body, deadline)
@@ -212,9 +212,9 @@ class OpenAI:
         return faults.of_status(response.status, response.headers, body[:_ERROR_BODY], self._credential)
 
     def _log(self, where: str, said: bytes) -> None:
-        """The server's own words go to the debug log and nowhere else."""
+        """Log an upstream body at debug level; upstream text appears nowhere else."""
         if log.isEnabledFor(logging.DEBUG):
-            # Masked before it is cut, else the cut could leave half of a key.
+            # Mask before truncating: a truncated key would not match.
             text = said[:_ERROR_BODY].decode(errors="replace")
             for secret in filter(None, (*self._secrets, self._fresh)):
                 text = text.replace(secret, "***")

@@ -1,7 +1,7 @@
-"""Tools at a server that has none: the model answers in the generic JSON, and that is read as calls.
+"""Tool calls for servers without tool support: the model answers with a JSON envelope, parsed as calls.
 
-`schema`: the server holds the model to it by `response_format`, and it is read while it comes. `prompt`: the
-model is only asked; its answer is held, checked, and asked for once more where it does not fit.
+`schema`: the server enforces the envelope by `response_format`, and it is parsed while it streams. `prompt`:
+the model is only instructed; its answer is buffered, validated, and requested once more if invalid.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rightseat.types.schema import Checker, checker
 from rightseat.types.streams import closing
 
 Way = Literal["schema", "prompt"]
-# Of the envelope they would tell nothing that the caller can use; the form of the answer is ours.
+# Meaningless for the caller, since the answer is our envelope.
 _WITHHELD = frozenset({"response_format", "logprobs", "top_logprobs"})
 
 
 class Emulated(OpenAI):
-    """`tools`: by which of the two ways."""
+    """An OpenAIModel with emulated tools; `tools` selects the emulation."""
 
     def __init__(self, name: str, *, tools: Way, **options: Any) -> None:
         super().__init__(name, **options)
@@ -77,7 +77,7 @@ class Emulated(OpenAI):
 
 
 class Opened:
-    """What a server sends in the envelope, without it."""
+    """Parses a streamed envelope into text and tool call chunks."""
 
     def __init__(self, envelope: Envelope, settings: Settings, enforced: bool) -> None:
         self._names = frozenset(tool.name for tool in envelope.tools)
@@ -98,7 +98,7 @@ class Opened:
         return [fragment]
 
     def _read(self, text: str | None) -> list[Fragment]:
-        """None: no more comes."""
+        """Feed text to the reader; None closes it."""
         try:
             found = self._reader.close() if text is None else self._reader.feed(text)
         except Unreadable as error:
@@ -119,7 +119,7 @@ class Opened:
 
 
 class Held:
-    """An answer that is kept until it is known to fit."""
+    """An answer that is buffered until it is validated."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -129,7 +129,7 @@ class Held:
         self._json = ""
 
     def take(self, fragment: Fragment) -> bool:
-        """Whether the fragment is kept."""
+        """Buffer a chunk; return False for chunks to pass on at once."""
         match fragment:
             case Text(text):
                 self.text += text
@@ -143,7 +143,7 @@ class Held:
         return True
 
     def problem(self, envelope: Envelope, check: Checker) -> str | None:
-        """What is wrong with the answer. One that was cut or refused has its own reason."""
+        """Return why the answer does not fit, else None. Truncated and refused answers are not checked."""
         if self._refused or self._finish.reason not in ("stop", "calls"):
             return None
         try:
@@ -152,12 +152,12 @@ class Held:
         except (ValueError, msgspec.MsgspecError, RecursionError):
             found = "it is not JSON"
         else:
-            # Written anew: what was said twice or cannot be said in JSON does not get through.
+            # Re-encode: duplicate keys and invalid JSON values do not get through.
             self._json = "" if found else msgspec.json.encode(value).decode()
         return None if self._just_words(envelope) else found
 
     def _just_words(self, envelope: Envelope) -> bool:
-        """Where words will do, an answer that does not even try to be the form is one."""
+        """Whether the answer is plain text, where neither a call nor an output schema is required."""
         tried = f'"{THOUGHT}"' in self.text or f'"{CALLS}"' in self.text
         return not (tried or envelope.must or envelope.output is not None)
 
@@ -174,7 +174,7 @@ class Held:
 
 
 def _first_object(text: str) -> Any:
-    """The JSON that begins at the first brace: around it there may be a fence, or some words."""
+    """Decode the JSON object at the first brace; ignore a code fence or text around it."""
     start = text.index("{")
     _, end = json.JSONDecoder().raw_decode(text, start)
     return msgspec.json.decode(text[start:end])
@@ -191,7 +191,7 @@ def _told(prompt: Prompt, envelope: Envelope) -> Prompt:
 
 
 def _first(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
-    """The conversation with our words at the end of its first system message, made if need be."""
+    """Append the instructions to the first system message, or add one."""
     if messages and messages[0].role in ("system", "developer"):
         return (said(messages[0].role, f"{messages[0].text}\n\n{words}"), *messages[1:])
     return (said("system", words), *messages)

@@ -1,4 +1,4 @@
-"""One answer on its way: the response, what reads it, and who watches over it."""
+"""One HTTP exchange: reads the response into a stream parser and reports timeouts."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from rightseat.models.openai.mould import Mould
 from rightseat.models.openai.watchdog import Watchdog
 from rightseat.types.chunks import Fragment, Text, joined
 
-# An answer that is still not over by then is a server that runs away.
+# A longer answer is treated as a server that never stops.
 _ANSWER_LIMIT = 256 << 20
 _WHOLE_LIMIT = 4 << 20
-# From here on it is worth looking for stretches of events that are alike, but not for ever.
+# Larger reads are searched for runs of events that differ only in their text, up to _MAX_RUNS times.
 _LONG = 2 << 10
 _STRETCHES = 8
-# How long the end of the HTTP body may lag behind [DONE] for the connection to be worth keeping.
+# How long to wait after [DONE] for the end of the body, so that the connection can be reused.
 _LINGER_SECONDS = 0.1
 
 
 class Source(Protocol):
     open: int
-    """Bytes of an event that came in part; 0 between two events."""
+    """Bytes buffered of an incomplete event; 0 between two events."""
 
     def feed(self, chunk: bytes, /) -> list[bytes]: ...
     def close(self) -> list[bytes]: ...
 
 
 class Exchange:
-    """Reads until it is `over`. `close` cuts the connection unless the answer was read to its end.
+    """Reads until `done`. `close` drops the connection unless the body was read to its end.
 
-    `first` and `idle` are the timeouts that `watch` keeps; `note` is given a payload that is an error, or
-    cannot be read.
+    The timeouts are those that `watchdog` enforces. `log_payload` receives payloads that are errors or cannot
+    be parsed.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Exchange:
             self._fail(error)
 
     def read(self) -> list[Fragment]:
-        """The fragments of what the response has ready, perhaps none."""
+        """Return the chunks of the data that has arrived, perhaps none."""
         response = self.response
         data = response.take()
         self._size += len(data)
@@ -83,7 +83,7 @@ class Exchange:
         return joined(out) if len(out) > 1 else out
 
     def _long(self, data: bytes) -> list[Fragment]:
-        """Much at once, mostly alike: events by the mould as far as they go, between them one by one."""
+        """Parse a large read: runs of similar events by the fast path, the events between them one by one."""
         out: list[Fragment] = []
         for _ in range(_STRETCHES):
             found = None if self._source.open else self._mould.run(data)
@@ -99,8 +99,8 @@ class Exchange:
         return out + self._parse(data)
 
     def _parse(self, data: bytes, *, more: bool = False) -> list[Fragment]:
-        """`more` of what has arrived is to come."""
-        # What came before something unreadable is still given out; the error is raised after it, by end().
+        """Parse data. `more`: further data of the same read follows."""
+        # Chunks before an error are still returned; finish() raises the error.
         out: list[Fragment] = []
         answer, ended = self._answer, self.response.over and not more
         payload = b""
@@ -125,7 +125,7 @@ class Exchange:
 
     def end(self) -> list[Fragment]:
         if (error := self._error) is not None:
-            # Kept where its own traceback leads it would be a cycle, and the stream wait for the collector.
+            # Drop the reference: error → traceback → self would be a cycle that delays closing.
             self._error = None
             try:
                 raise error
@@ -138,7 +138,7 @@ class Exchange:
         return self._answer.end()
 
     async def linger(self) -> None:
-        """Reads the few bytes after [DONE], so that the connection can serve again."""
+        """Read the bytes after [DONE], so that the connection can be reused."""
         response = self.response
         if response.over:
             return
@@ -148,7 +148,7 @@ class Exchange:
                     await response.arrival()
                     response.take()
         except TimeoutError:
-            # Then the connection is cut, which the answer does not mind.
+            # The answer is complete; only the connection is lost.
             return
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class Exchange:
 
 
 class Whole:
-    """The body of a server that does not stream, as one payload."""
+    """Returns the whole body as one payload, for servers that do not stream."""
 
     open = 1
 
@@ -174,7 +174,7 @@ class Whole:
         body = bytes(self._body)
         if body.lstrip()[:1] == b"{":
             return [body]
-        # An event stream that was called JSON.
+        # An event stream with the content type of JSON.
         reader = Reader()
         return reader.feed(body) + reader.close()
 

@@ -1,4 +1,4 @@
-"""What went wrong upstream → our errors. The sentences are ours; a server's words stay in the debug log."""
+"""Upstream errors → RightseatErrors. Messages are ours; upstream text goes only to the debug log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rightseat.http.retry import retry_after
 KEY = "OPENAI_API_KEY (api_key)"
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
-# The names that servers give errors in a stream, as the status they stand for.
+# Error names that servers send in a stream, and the HTTP status they stand for.
 _STATUS = {
     "invalid_api_key": 401,
     "server_error": 500,
@@ -78,7 +78,7 @@ def garbled(why: str) -> RightseatError:
 
 
 def of_status(status: int, headers: Mapping[str, str], body: bytes, key: str = KEY) -> RightseatError:
-    """The error of an answer whose status is not 2xx. `key` is what lets us in."""
+    """Map a response whose status is not 2xx. `credential` names the key in the message."""
     error = error_of(body)
     if status in (400, 413, 422) and _is_too_long(error):
         return _too_long()
@@ -90,7 +90,7 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, key: str = K
 
 
 def of_payload(error: Any) -> RightseatError:
-    """The error of an `error` object in the stream: a code by number, by name, or just a sentence."""
+    """Map an `error` object of the stream: with a numeric code, an error name, or only a message."""
     if _is_too_long(error):
         return _too_long()
     if _is_filtered(error):
@@ -144,7 +144,7 @@ def _filtered() -> RightseatError:
 
 
 def _is_filtered(error: Any) -> bool:
-    """By the error's own code, or Azure's reason inside it."""
+    """Whether the error code, or Azure's inner error code, is a content filter."""
     if not isinstance(error, dict):
         return False
     inner = error.get("innererror")
@@ -157,13 +157,13 @@ def _is_too_long(error: Any) -> bool:
         return False
     if any(isinstance(error.get(key), str) and error[key] in _TOO_LONG for key in ("code", "type")):
         return True
-    # vLLM and its kin give no code for it.
+    # vLLM and similar servers send no code for it.
     message = error.get("message")
     return isinstance(message, str) and "maximum context length" in message
 
 
 def error_of(body: bytes) -> Any:
-    """The error object of a body that is one, or contains one."""
+    """Return the error object that the body is or contains, else None."""
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""The events of one answer mostly differ in one string. Where they do, only that string is read.
+"""Fast path for text deltas: most events of an answer differ only in one JSON string.
 
-An event that was read whole gives the mould: the bytes before and after its text. Bytes that begin and end
-alike, and are one JSON string between, can mean nothing but an event with another text.
+A fully parsed event provides the bytes before and after its text. Data with the same prefix and suffix and
+one JSON string between them is an event with another text, so only that string is decoded.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 
 import msgspec
 
-# Inside a JSON string every quote is escaped, so this is a key and its value.
+# Quotes inside a JSON string are escaped, so this matches a key and its value.
 _CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
-# Some servers put something new into every chunk: then learning again and again would only cost.
+# Some servers vary every chunk: stop learning after this many attempts.
 _TRIES = 4
 _text = msgspec.json.Decoder(str).decode
 _texts = msgspec.json.Decoder(list[str]).decode
@@ -25,36 +25,36 @@ class Mould:
         self._before = b""
         self._after = b""
         self._seam = b""
-        # Of an event without its text; -1 before one was read: no data is that much longer than its text.
+        # Length of prefix and suffix; -1, which never matches, until an event is learned.
         self._size = -1
-        # From here on there may be more than one event.
+        # Data of at least this length may hold more than one event.
         self._several = 0
         self._tries = _TRIES
 
     def text(self, data: bytes) -> str | None:
-        """The texts of events that differ in nothing else, as one; None: to be read whole."""
+        """Return the joined texts if all events match the learned form, else None."""
         length = len(data)
         inner = data.removeprefix(self._before).removesuffix(self._after)
         if length - len(inner) != self._size:
             return None
         try:
-            # No line ends inside: JSON has none in a string.
+            # A JSON string contains no raw newline, so events cannot overlap.
             if length < self._several or inner.find(self._seam) < 0:
                 return _text(inner)
             strings = inner.split(self._seam)
             found = _texts(b"[%b]" % b",".join(strings))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        # Where one event held two strings, it was no event of this mould, nor of any other.
+        # More strings than events: the data does not have the learned form.
         return "".join(found) if len(found) == len(strings) else None
 
     def run(self, data: bytes) -> tuple[str, bytes] | None:
-        """The texts of the events that `data` begins with and that differ in nothing else, as one, and what
-        comes after them. None where not even the first is such a one."""
+        """Return the joined texts of the matching events at the start of `data`, and the remaining data;
+        None if the first event does not match."""
         if self._size < 0 or not data.startswith(self._before):
             return None
         *strings, last = data[len(self._before) :].split(self._seam)
-        # Where the last of them ends: no line ends inside a string, and this does with two.
+        # The suffix ends with two newlines, which a JSON string cannot contain.
         string, after, rest = last.partition(self._after)
         if after:
             strings.append(string)
@@ -67,7 +67,7 @@ class Mould:
         return "".join(found), rest if after else self._before + last
 
     def learn(self, data: bytes, payload: bytes) -> None:
-        """From an event whose payload was a text and nothing else, if nothing came after it."""
+        """Learn prefix and suffix from a payload with only a text delta, if it ends the data."""
         event = b"data: %b\n\n" % payload
         if not self._tries or not data.endswith(event):
             return

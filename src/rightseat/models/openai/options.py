@@ -1,4 +1,4 @@
-"""The spec `openai:NAME` and its options → OpenAI."""
+"""Parse `openai:NAME` and its options into an OpenAIModel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rightseat.types.capabilities import known as believed
 from rightseat.types.capabilities import said
 from rightseat.types.nearest import meant
 
-# What goes to the model as it is.
+# Options passed to the model unchanged.
 _TIMES = ("connect_timeout", "first_token_timeout", "idle_timeout")
 _PLAIN = (*_TIMES, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
@@ -72,7 +72,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def model(name: str, options: Mapping[str, Any]) -> OpenAI:
-    """What the options do not give comes from OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…"""
+    """Make the model; OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…, fill missing options."""
     if not name:
         raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
     keys = Options.__struct_fields__
@@ -89,7 +89,7 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAI:
 
 
 def _environment(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The environment's key belongs to the environment's server: it is not shown to any other."""
+    """Return defaults from the environment; its key is used only for its own server or OpenAI."""
     env = os.environ
     elsewhere = "base_url" in options or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_KEY")
     endpoint = "" if elsewhere else env.get("AZURE_OPENAI_ENDPOINT", "")
@@ -127,7 +127,7 @@ def _made(name: str, options: Options) -> OpenAI:
 
 
 def _way(tools: bool | str | None, *, native: bool, schema: bool) -> Literal["native", "none"] | Way:
-    """How tools are called where nobody says: by the server if it can, else as the house does it."""
+    """Choose how tools are called: natively if the server can, else by emulation."""
     match tools:
         case False:
             return "none"

@@ -1,4 +1,4 @@
-"""Prompt → the JSON body of POST /chat/completions."""
+"""Prompt → JSON body of POST /chat/completions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rightseat.engine.structured import RULE
 from rightseat.types.messages import File, Image, Message, Part, Text, said
 from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
-# What `extra` may not touch: a caller chooses neither the model nor the shape in which we read its answer.
+# Fields that `extra` may not set: the model, and all that changes how we parse the answer.
 RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(
     {"tools", "tool_choice", "functions", "function_call"}
 )
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """How one server wants things said."""
+    """What one server accepts in a request."""
 
     developer_role: bool
     completion_tokens: bool
     strict_tools: bool
     usage: bool
     schema: bool = True
-    """It takes an output schema; else the model is told it in words."""
+    """The server takes an output schema; else it goes into a system message."""
     unknown: frozenset[str] = frozenset()
-    """Tuning that it would refuse a request for: left out."""
+    """Settings that the server refuses; they are left out."""
 
 
 def body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
 
 
 def spoken(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...]:
-    """The conversation, with the schema in words where it cannot be given otherwise."""
+    """Return the messages, with the output schema as a system message if the server takes none."""
     if prompt.output_schema is None or dialect.schema:
         return prompt.messages
     return (said("system", RULE + msgspec.json.encode(prompt.output_schema).decode()), *prompt.messages)
@@ -84,7 +84,7 @@ def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
     elif message.name:
         out["name"] = message.name
     if message.calls:
-        # Beside calls an empty text is no text; some servers refuse "".
+        # With calls, send null instead of "", which some servers refuse.
         out["content"] = out["content"] or None
         out["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

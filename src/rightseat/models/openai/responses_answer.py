@@ -1,4 +1,4 @@
-"""Payloads of a stream of /responses → Fragments, without I/O."""
+"""Responses API payloads → ModelChunks, without I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Counted(Struct, gc=False):
 
 
 class Reply(Struct):
-    """The whole answer, as the last event holds it."""
+    """The whole response, as in the last event."""
 
     status: str | None = None
     output: list[dict[str, Any]] | None = None
@@ -48,7 +48,7 @@ class Reply(Struct):
 
 
 class Happening(Struct, gc=False):
-    """Any event: told apart by its type, and every other field may be missing."""
+    """Any stream event, distinguished by `type`; every other field may be missing."""
 
     type: str | None = None
     delta: Any = None
@@ -68,10 +68,10 @@ _REPLY = msgspec.json.Decoder(Reply)
 
 
 class ResponsesAnswer:
-    """Reads one answer. `enforced` are the tools whose arguments the server is sure to get right."""
+    """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
 
     plain = False
-    """No event is like the one before: each has a number of its own."""
+    """Always False: each event has a sequence number, so the fast path cannot apply."""
 
     def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
         self._enforced = enforced
@@ -105,14 +105,14 @@ class ResponsesAnswer:
         return self._told(found, payload)
 
     def tail(self, payload: bytes) -> list[Fragment]:
-        """An event that the end of the stream closed: half of one is no garbage, it is a cut."""
+        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
             raise faults.incomplete() from error
 
     def end(self) -> list[Fragment]:
-        """The stream is over. Raises Incomplete unless the server has said that the answer is."""
+        """Return the closing chunks. Raises Incomplete unless the server has ended the response."""
         if self._finish is None:
             raise faults.incomplete()
         used: list[Fragment] = [] if self._usage is None else [Used(self._usage)]
@@ -143,7 +143,7 @@ class ResponsesAnswer:
                 return []
 
     def _thinks(self, found: Happening) -> list[Fragment]:
-        """Each part of a summary is a paragraph of its own."""
+        """Return a reasoning chunk; each summary part starts a new paragraph."""
         place = (found.output_index, found.summary_index or found.content_index)
         begins, self._thought = self._thought not in (None, place), place
         if not isinstance(found.delta, str) or not found.delta:
@@ -167,7 +167,7 @@ class ResponsesAnswer:
         if found.type == "response.function_call_arguments.delta":
             given = found.delta if isinstance(found.delta, str) else ""
         else:
-            # The whole again, for who did not follow.
+            # `done` repeats the whole arguments: use them only if no delta came.
             given = "" if index in self._argued else found.arguments or ""
         if not given:
             return []
@@ -175,7 +175,7 @@ class ResponsesAnswer:
         return [CallArgs(number, given)]
 
     def _item(self, item: dict[str, Any], index: int) -> list[Fragment]:
-        """A finished item: what of it was not told piece by piece."""
+        """Return the chunks of a finished item that were not streamed as deltas."""
         match item.get("type"):
             case "reasoning":
                 kept = thought(item, said=bool(self._spoken), calls=len(self._calls))
@@ -209,7 +209,7 @@ class ResponsesAnswer:
         return []
 
     def _whole(self, reply: Reply) -> list[Fragment]:
-        """The answer of a server that does not stream."""
+        """Parse the response of a server that does not stream."""
         out = [
             fragment for index, item in enumerate(reply.output or []) for fragment in self._item(item, index)
         ]

@@ -1,4 +1,4 @@
-"""Prompt → the JSON body of POST /responses. Nothing is stored there: what was said before goes along."""
+"""Prompt → JSON body of POST /responses. Nothing is stored upstream: the whole history is sent."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rightseat.models.openai.request import Dialect, file_of, spoken
 from rightseat.types.messages import File, Image, Message, Part, Text
 from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
 
-# Whose opaque parts are given back here: reasoning that only OpenAI can read.
+# Provider of opaque parts that hold encrypted reasoning.
 PROVIDER = "openai-responses"
-# What of `extra` this API knows by the same name.
+# Fields of `extra` that this API knows by the same name.
 PASSED = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}) | frozenset(
     {"top_logprobs", "truncation", "user"}
 )
@@ -33,7 +33,7 @@ def body(
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
     if reasons:
-        # Else the next turn would have to think all of it again.
+        # Without it the next turn would have to repeat the reasoning.
         out["include"] = ["reasoning.encrypted_content"]
     out |= _sampling(prompt.settings) | _forms(prompt, dialect) | _thinking(prompt.settings, summary)
     out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED)
@@ -52,7 +52,7 @@ def _sampling(settings: Settings) -> dict[str, Any]:
 
 
 def _forms(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
-    """What the text must look like."""
+    """Return the `text` field: output format and verbosity."""
     text: dict[str, Any] = {}
     asked = prompt.settings.extra.get("response_format")
     if prompt.output_schema is not None and dialect.schema:
@@ -98,7 +98,7 @@ def _items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
 
 
 def _answered(message: Message) -> list[dict[str, Any]]:
-    """What was thought stands before what came of it, as the server gave it."""
+    """Return the items of an assistant message, with reasoning items in their original order."""
     thoughts = [
         part.blob for part in message.opaque if part.provider == PROVIDER and isinstance(part.blob, dict)
     ]
@@ -112,14 +112,14 @@ def _answered(message: Message) -> list[dict[str, Any]]:
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
         )
         out += [thought["item"] for thought in thoughts if thought["calls"] == number]
-    # A thought of which nothing came is refused there.
+    # The API refuses reasoning items without a following item.
     while out and out[-1]["type"] == "reasoning":
         out.pop()
     return out
 
 
 def thought(item: dict[str, Any], *, said: bool, calls: int) -> dict[str, Any] | None:
-    """Reasoning to be given back, with what came before it; None without its cipher, for it is not stored."""
+    """Return a reasoning item with its position, or None if it has no encrypted content to send back."""
     if not item.get("encrypted_content"):
         return None
     kept = {key: item[key] for key in ("type", "id", "summary", "encrypted_content") if key in item}
@@ -143,7 +143,7 @@ def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
         "type": "function",
         "name": tool.name,
         "parameters": tool.parameters,
-        # Unlike the chat's, this API takes every schema for a strict one unless it is told.
+        # Unlike chat completions, this API defaults to strict.
         "strict": strict or tool.strict,
     }
     if tool.description:

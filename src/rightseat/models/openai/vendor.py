@@ -1,4 +1,4 @@
-"""Whose server it is, and what follows from it: the key's header, the API, the dialect."""
+"""Vendors (OpenAI, Azure, compatible servers): auth header, API, dialect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.models.openai.azure import TokenProvider
 from rightseat.models.openai.request import Dialect
 from rightseat.types.capabilities import Abilities, listed
 
-# OpenAI refuses a request for what its reasoning models cannot be tuned by, and for how others should reason.
+# OpenAI refuses sampling settings for reasoning models, and reasoning settings for other models.
 _NOT_REASONING = frozenset({"reasoning", "reasoning_effort", "verbosity"})
 _REASONING = frozenset(
     {"temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias"}
@@ -25,14 +25,14 @@ Kind = Literal["openai", "azure", "compatible"]
 
 
 class Vendor(Struct, frozen=True, kw_only=True):
-    """`compatible` is any server that is neither OpenAI's nor Azure's."""
+    """The server's vendor; `compatible` is any other than OpenAI and Azure."""
 
     kind: Kind
     api: Literal["chat", "responses"] = "chat"
     served: str = ""
-    """What requests call the model, where that is not its name: a deployment."""
+    """The deployment to request instead of the model's name."""
     token: TokenProvider | None = None
-    """Gives the key anew for each request."""
+    """Returns a fresh token for each request."""
     summary: Summary | None = None
 
     def key(self, key: str | None) -> dict[str, str]:
@@ -42,13 +42,13 @@ class Vendor(Struct, frozen=True, kw_only=True):
 
     @property
     def credential(self) -> str:
-        """What lets us in, as whoever set it up knows it."""
+        """The setting that holds the credential, for error messages."""
         if self.token is not None:
             return "token_provider"
         return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else faults.KEY
 
     def knows(self, name: str) -> bool:
-        """Whether what is believed of a model is known: a picture that nobody asked for is sent only then."""
+        """Whether the model's capabilities are known; only then images are sent unasked."""
         return self.kind != "compatible" or listed(self.kind, name) is not None
 
     def asked(self, able: Abilities, *, developer_role: bool | None, strict_tools: bool, usage: bool) -> Api:
@@ -66,7 +66,7 @@ class Vendor(Struct, frozen=True, kw_only=True):
 
 
 def unknown(able: Abilities) -> frozenset[str]:
-    """The tuning that OpenAI's own server would refuse a model's request for."""
+    """Return the settings that OpenAI refuses for a model."""
     if not able.reasoning:
         return _NOT_REASONING
     return _REASONING if able.parallel else _REASONING | _ONE_CALL

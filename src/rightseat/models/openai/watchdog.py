@@ -1,4 +1,4 @@
-"""Notices silence without a timer that is made or moved for a token."""
+"""Detect a silent upstream with one timer per response instead of one per token."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rightseat.http import Response
 
 
 class Watchdog:
-    """Cuts the response when the answer does not begin before `deadline`, or a wait is longer than `idle`.
+    """Aborts the response if no chunk arrives before `deadline`, or a later wait exceeds `idle`.
 
-    Only the reader's waits count, so that a client that reads slowly is not taken for a silent upstream. The
-    reader sets `begun` once the first fragment is there.
+    Only time that the reader waits counts, so a slow client is not taken for a silent upstream. The reader
+    sets `begun` at the first chunk.
     """
 
     __slots__ = ("_deadline", "_idle", "_loop", "_response", "_timer", "begun", "expired")
@@ -33,7 +33,7 @@ class Watchdog:
         now = self._loop.time()
         due = self._response.since + self._idle if self.begun else self._deadline
         if now < due:
-            # Whatever begins to wait from now on cannot be overdue before `idle` is over.
+            # A wait that starts after now is overdue at the earliest in `idle` seconds.
             self._timer = self._loop.call_at(min(due, now + self._idle), self._look)
         else:
             self.expired = True

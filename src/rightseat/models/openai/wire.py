@@ -1,4 +1,4 @@
-"""What servers really stream, as wide as it is: every field may be missing or null."""
+"""Chat completion chunks as servers send them. Any field may be missing or null."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 
 class Function(Struct, gc=False):
     name: str | None = None
-    # Text by the book, an object at some servers: kept as bytes so that no number is rewritten.
+    # A string by the spec, an object at some servers; raw bytes, so that numbers keep their exact spelling.
     arguments: Raw | UnsetType = UNSET
 
 
@@ -43,7 +43,7 @@ class Usage(Struct, gc=False):
 
 
 class Chunk(Struct, gc=False):
-    """A streamed chunk, a whole chat.completion, or an error: told apart by what is in it."""
+    """A streamed chunk, a whole chat.completion, or an error, distinguished by the fields present."""
 
     choices: list[Choice] | None = None
     usage: Usage | None = None

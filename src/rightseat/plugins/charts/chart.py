@@ -1,4 +1,4 @@
-"""What to draw of a table: kind and axes, given by a file, chosen by the model, or guessed by the columns."""
+"""Charts of a table: kind and axes (from params, the model, or the columns), data and ECharts option."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _PARTS: dict[Kind, re.Pattern[str]] = {
 class Chart(Struct, frozen=True, kw_only=True):
     kind: Kind
     x: str = ""
-    """The column along the axis, or of a pie's names; empty counts the rows."""
+    """Column of the x axis, or of a pie's names; empty numbers the rows."""
     y: tuple[str, ...] = ()
-    """Columns of numbers; none counts the rows of each x."""
+    """Number columns; none counts the rows of each x."""
     series: str = ""
-    """The column whose values are drawn apart from each other; for a heatmap, its other axis."""
+    """Column that splits the numbers into series; for a heatmap, the y axis."""
     title: str = ""
     log: bool = False
 
 
 def schema(grid: Grid) -> dict[str, Any]:
-    """What a model may choose: nothing but columns that are there."""
+    """Return the schema for a model's choice, limited to the table's columns."""
     names = [column.name for column in grid.columns]
     numbers = [column.name for column in grid.of("number")] or names
     return {
@@ -67,7 +67,7 @@ def schema(grid: Grid) -> dict[str, Any]:
 
 
 def default(grid: Grid, question: str = "") -> Chart:
-    """Without a model: by what the columns are, and the word for a kind in the question."""
+    """Return a chart without a model: by the columns, and by a chart word in the question."""
     made = guessed(grid, question)
     for kind, word in _PARTS.items():
         if word.search(question):
@@ -99,7 +99,7 @@ def guessed(grid: Grid, question: str) -> Chart:
 
 
 def measures(grid: Grid) -> list[Column]:
-    """Numbers that say how much; one that only names a row does not, unless there is no other."""
+    """Return the number columns without ids; all of them if only ids are left."""
     numbers = grid.of("number")
     return [one for one in numbers if not _ID.search(one.name)] or numbers
 
@@ -109,7 +109,7 @@ def repeated(column: Column) -> bool:
 
 
 def fitting(wanted: Chart, grid: Grid) -> Chart:
-    """The same, with what the table cannot give left out: whatever it is, it can be drawn."""
+    """Return the chart reduced to what the table has, so that it can always be drawn."""
     x = wanted.x if wanted.x in grid else ""
     numbers = [one.name for one in grid.of("number")]
     y = tuple(dict.fromkeys(name for name in wanted.y if name in numbers))

@@ -1,4 +1,4 @@
-"""Any data as a table of plain cells: rows of objects, lists as columns, numbers by name, wrapped or not."""
+"""Tables from JSON data: lists of objects, lists of rows, objects of columns, named numbers, also nested."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _YEAR = re.compile(r"(?i)year|jahr|年")
 
 
 class NoTable(Exception):
-    """There is nothing in it that could be drawn. The text says what was there."""
+    """The data holds no table."""
 
 
 class Column(Struct, frozen=True):
@@ -68,7 +68,7 @@ def grid(value: Any) -> Grid:
 
 
 def rows(value: Any, depth: int) -> list[dict[str, Any]]:
-    """Rows as objects; none when there are none."""
+    """Return the rows as objects; empty if there are none."""
     match value:
         case {"columns": [*columns], "rows": [*found]} | {"columns": [*columns], "data": [*found]}:
             names = [str(one.get(NAME, one)) if isinstance(one, dict) else str(one) for one in columns]
@@ -86,7 +86,7 @@ def of_object(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     if depth > 0:
         inner = [rows(one, depth - 1) for one in value.values() if isinstance(one, dict | list)]
-        # An answer wraps its table in words about it: the largest is meant.
+        # A response wraps its table in metadata: take the largest.
         if inner and (largest := max(inner, key=len)):
             return largest
     numbers = {name: one for name, one in value.items() if number(one) is not None}
@@ -94,7 +94,7 @@ def of_object(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:
 
 
 def listed_columns(value: dict[str, Any]) -> dict[str, list[Any]]:
-    """An object that has one list for each column."""
+    """Return the columns of an object with one list per column; empty otherwise."""
     lists = {str(name): one for name, one in value.items() if isinstance(one, list)}
     scalar = all(not isinstance(cell, dict | list) for one in lists.values() for cell in one)
     same = len({len(one) for one in lists.values()}) == 1
@@ -122,7 +122,7 @@ def named(row: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """An object within a row becomes columns of its own."""
+    """Return the row with nested objects as columns of their own."""
     made: dict[str, Any] = {}
     for name, cell in row.items():
         if isinstance(cell, dict):
@@ -163,7 +163,7 @@ def spread(cell: Any) -> Iterator[Any]:
 
 
 def number(cell: Any) -> int | float | None:
-    """A number, also as the text that many servers send."""
+    """Return the cell as a number, also from numeric text; None otherwise."""
     if isinstance(cell, bool) or cell is None:
         return None
     if isinstance(cell, str):

@@ -1,4 +1,4 @@
-"""The marks of each kind of chart: bars, lines, slices, dots and cells."""
+"""SVG marks of each chart kind: bars, lines, slices, points and cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PALE, DARK = (240, 245, 255), (30, 70, 160)
 class Box(Struct, frozen=True):
     up: Scale
     across: Scale | None = None
-    """Of a scatter; else there are categories."""
+    """Only of a scatter; other kinds have categories."""
 
 
 def box(plot: Plot) -> Box:
@@ -45,7 +45,7 @@ def box(plot: Plot) -> Box:
 
 
 def heights(plot: Plot) -> Iterator[tuple[float, float]]:
-    """How far each pile goes below nothing and above it."""
+    """Yield the (negative, positive) sum of each stack."""
     for column in zip(*(one.values for one in plot.series), strict=True):
         known = [value for value in column if value is not None]
         yield sum(value for value in known if value < 0), sum(value for value in known if value > 0)
@@ -107,7 +107,7 @@ def curves(plot: Plot, box: Box) -> Iterator[str]:
 
 
 def runs(values: tuple[float | None, ...]) -> Iterator[list[tuple[int, float]]]:
-    """The values in stretches without a gap."""
+    """Yield runs of (position, value) without gaps."""
     run: list[tuple[int, float]] = []
     for place, value in enumerate(values):
         if value is not None:
@@ -131,7 +131,7 @@ def dot(x: float, y: float, number: int) -> str:
 
 
 def slices(plot: Plot) -> Iterator[str]:
-    """From noon, clockwise."""
+    """Render pie slices clockwise from the top."""
     values = [value or 0 for value in plot.series[0].values]
     whole = sum(values) or 1
     x, y, radius = WIDTH / 2, HEIGHT / 2 + 4, 140.0

@@ -1,4 +1,4 @@
-"""A plot as an ECharts option: plain JSON, no functions and no HTML, whatever the data says."""
+"""ECharts option of a plot: plain JSON without functions or HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Option = dict[str, Any]
 
 def option(plot: Plot) -> Option:
     made: Option = {
-        # Drawn as text on the canvas: as HTML, a name out of the data could be markup.
+        # richText, because in HTML a name from the data could be markup.
         "tooltip": {"trigger": trigger(plot), "renderMode": "richText", "confine": True},
     }
     if plot.title:

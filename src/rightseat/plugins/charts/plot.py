@@ -1,4 +1,4 @@
-"""A chart with the table's numbers in it, as both writers draw it."""
+"""Plot: a chart filled with the table's numbers, the input of the ECharts and SVG writers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Series(Struct, frozen=True):
     values: tuple[Number | None, ...] = ()
     """One for each category."""
     points: tuple[tuple[Number, Number], ...] = ()
-    """Of a scatter."""
+    """Only of a scatter."""
 
 
 class Plot(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def plot(chart: Chart, grid: Grid) -> Plot:
         y=chart.series if chart.kind == "heatmap" else of_y(chart),
         categories=tuple(labels),
         series=tuple(made),
-        # A logarithm needs something above nothing.
+        # A log scale needs positive values.
         log=chart.log and chart.kind not in ROUND and bool(values) and min(values) > 0,
     )
 
@@ -58,7 +58,7 @@ def of_y(chart: Chart) -> str:
 
 
 def labelled(chart: Chart, grid: Grid) -> list[str]:
-    """The categories; points in time in their order."""
+    """Return the categories; dates are sorted."""
     if not chart.x:
         return [str(place + 1) for place in range(grid.size)]
     column = grid[chart.x]
@@ -73,7 +73,7 @@ def label(cell: Any) -> str:
 
 
 def grouped(chart: Chart, grid: Grid, labels: list[str]) -> list[Series]:
-    """The numbers of each category. Where several rows are in one, they are added up."""
+    """Return the series, with rows of the same category summed up."""
     places = {name: place for place, name in enumerate(labels)}
     at = [places[label(cell)] for cell in grid[chart.x].cells] if chart.x else list(range(grid.size))
     if chart.series:
@@ -98,12 +98,12 @@ def added(
 
 
 def tidy(value: Number | None) -> Number | None:
-    """Sums of decimal fractions without the dust of binary ones."""
+    """Round a float to 12 digits, which removes binary rounding errors of sums."""
     return float(f"{value:.12g}") if isinstance(value, float) else value
 
 
 def rounded(labels: list[str], made: list[Series]) -> tuple[list[str], list[Series]]:
-    """Slices: nothing below zero, and the smallest as one."""
+    """Return pie slices: positive values only, the smallest combined into one."""
     pairs = [(name, value) for name, value in zip(labels, made[0].values, strict=True) if (value or 0) > 0]
     if len(pairs) > MOST_SLICES:
         pairs.sort(key=lambda pair: -(pair[1] or 0))

@@ -1,4 +1,4 @@
-"""From numbers to places on a picture."""
+"""Linear and log scales: numbers to coordinates, and ticks."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Scale(Struct, frozen=True):
 
 
 def stride(span: float) -> float:
-    """A distance between ticks that people can count in."""
+    """Return a round distance between ticks."""
     rough = span / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     return next(nice * power for nice in NICE if nice * power >= rough * (1 - 1e-9))
 
 
 def scaled(values: Iterable[float], start: float, end: float, *, zero: bool, log: bool = False) -> Scale:
-    """A scale that holds all values, from one round number to another."""
+    """Return a scale over all values, extended to round numbers."""
     found = list(values) or [0.0]
     low, high = min(found), max(found)
     if log and low > 0:
@@ -61,7 +61,7 @@ def scaled(values: Iterable[float], start: float, end: float, *, zero: bool, log
 
 
 def short(value: float) -> str:
-    """A number as an axis shows it."""
+    """Format a number for an axis (10k, 2M)."""
     for size, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             return f"{value / (1e3 if sign == 'k' else size):g}{sign}"
@@ -69,6 +69,6 @@ def short(value: float) -> str:
 
 
 def thinned(names: Sequence[str], most: int) -> list[int]:
-    """The places whose names have room."""
+    """Return the positions of at most `most` evenly spaced labels."""
     every = max(1, math.ceil(len(names) / most))
     return list(range(0, len(names), every))

@@ -1,4 +1,4 @@
-"""A plot as an SVG picture, for doors that draw no charts: no script, no link, nothing from elsewhere."""
+"""SVG of a plot, for clients that draw no charts: no scripts, links or external resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightseat.plugins.charts.scale import short, thinned
 
 MOST_LABELS, LONGEST_LABEL = 10, 14
 MOST_NAMES = 7
-# What XML cannot hold, even escaped.
+# Characters that XML cannot contain, even escaped.
 _ODD = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -49,7 +49,7 @@ def drawn(plot: Plot) -> Iterator[str]:
 
 
 def lines(box: Box) -> Iterator[str]:
-    """The grid and the numbers beside it."""
+    """Render the horizontal gridlines with their tick labels."""
     for tick in box.up.ticks():
         y = box.up(tick)
         yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#e0e0e0"/>'
@@ -57,7 +57,7 @@ def lines(box: Box) -> Iterator[str]:
 
 
 def named(plot: Plot, box: Box) -> Iterator[str]:
-    """What stands under the axis, and what the axes are called."""
+    """Render the x labels and the axis titles."""
     base = HEIGHT - BOTTOM
     yield f'<path d="M{LEFT} {base}H{WIDTH - RIGHT}" stroke="#808080"/>'
     if box.across is not None:

@@ -1,4 +1,4 @@
-"""One try of one step: whatever it does, one Output, one Pause or one Failure comes last."""
+"""One attempt of one step. The last item is always a StepOutput, a Pause or a StepFailure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Failure(Struct, frozen=True):
 
 
 async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pause | Failure]:
-    """The boundary around a step, which another package may have brought."""
+    """Run the step and turn whatever it raises into a StepFailure: another package may have written it."""
     opened = Opened()
     last: Output | Pause | Failure = Failure("The step ended without an output.")
     try:
@@ -40,10 +40,10 @@ async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pa
                 else:
                     opened.see(item)
                     yield item
-        # Within the boundary too: what cannot be journalled is the step's failure.
+        # Inside the try: a result that cannot be stored is the step's failure.
         last = plain(last)
     except (FlowStopped, ContinuationGone):
-        # Not the step's: a person's word, or a question that nobody can answer any more.
+        # Not failures of the step: a person stopped the flow, or the continuation is gone.
         raise
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -61,7 +61,7 @@ async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pa
 
 
 def failure(error: TimeoutError | StepFailed | RightseatError, seconds: float | None) -> Failure:
-    """In words for people and for on_error."""
+    """Return the failure with a message for users and for on_error."""
     if isinstance(error, TimeoutError):
         return Failure(
             f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long."
@@ -72,7 +72,7 @@ def failure(error: TimeoutError | StepFailed | RightseatError, seconds: float | 
 
 
 def plain(last: Output | Pause | Failure) -> Output | Pause | Failure:
-    """As the journal can keep it; what it cannot (half a character, say) raises here."""
+    """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
     if isinstance(last, Output):
         made = msgspec.structs.replace(last, data=msgspec.to_builtins(last.data, enc_hook=plainly))
         msgspec.json.encode(made)
@@ -87,7 +87,7 @@ def plain(last: Output | Pause | Failure) -> Output | Pause | Failure:
 
 
 class Metered:
-    """A model that remembers what it used."""
+    """Wraps a model and sums up the token usage of its calls."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

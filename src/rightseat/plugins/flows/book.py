@@ -1,6 +1,6 @@
-"""All flows that are loaded, with what they run on: a tool each for models, a Responder each for doors.
+"""Registry of all loaded flows: each becomes a tool for models and a Responder for doors.
 
-It is filled while plugins are loaded, and bound once, when there are models and a store.
+Loading plugins fills the registry; `bind` connects it to models and a store, once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READS = ("GET", "HEAD", "OPTIONS")
 
 
 class Host(Protocol):
-    """The part of an assistant that flows run on."""
+    """The attributes of an assistant that flows use."""
 
     @property
     def name(self) -> str: ...
@@ -40,7 +40,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One plugin's flows and tools. `appears`: each flow is listed at the doors, and not only found."""
+    """One plugin's flows and tools. `is_listed`: doors list each flow; otherwise it runs only by name."""
 
     plugin: Plugin
     operations: Mapping[str, Tool]
@@ -56,10 +56,10 @@ class Book:
     hosts: dict[str, Host] = field(default_factory=dict)
     notes: Notes | None = None
     kits: dict[tuple[str, str], Kit] = field(default_factory=dict)
-    """By plugin and assistant: what a turn needs is made once."""
+    """Cache by (plugin id, assistant name)."""
 
     def add(self, chapter: Chapter) -> tuple[Tool, ...]:
-        """The plugin's flows as tools. One that is nothing but an operation is a tool already."""
+        """Register a plugin and return its flows as tools; a flow made of one operation already is a tool."""
         self.chapters[chapter.plugin.id] = chapter
         taken = {tool.name for tool in (*chapter.operations.values(), *chapter.scripts.values())}
         made = []
@@ -71,7 +71,7 @@ class Book:
         return tuple(made)
 
     def bind(self, hosts: Iterable[Host], store: Store) -> dict[str, FlowResponder]:
-        """Every flow as a Responder, by "plugin.flow"."""
+        """Return every flow as a Responder, by "plugin.flow"."""
         self.kits.clear()
         self.hosts = {host.name: host for host in hosts}
         self.notes = store if isinstance(store, Notes) else None
@@ -84,13 +84,13 @@ class Book:
         return found
 
     def listed(self) -> dict[str, Flow]:
-        """Those that doors show: the flows of files, of plugins that appear."""
+        """Return the flows that doors list: flows from files, of listed plugins."""
         shown = (one for one in self.chapters.values() if one.appears)
         flows = (flow for one in shown for flow in one.plugin.workflows if flow.file)
         return {f"{flow.plugin}.{flow.name}": flow for flow in flows}
 
     def kit(self, flow: Flow, turn: Turn) -> Kit:
-        """What a flow may use in a turn: its plugin's tools, and the model of the assistant that is asked."""
+        """Return a flow's services in a turn: its plugin's tools and the model of the addressed assistant."""
         asked = (self.hosts.get(name) for name in (turn.assistant or DEFAULT, DEFAULT))
         host = next((one for one in (*asked, *self.hosts.values()) if one is not None), None)
         if host is None:
@@ -120,5 +120,5 @@ class Book:
 
 
 def harmless(operation: Operation) -> bool:
-    """Whether it may be sent twice: it only reads, or its server knows a request by our key."""
+    """Whether a request may be sent twice: it only reads, or it carries an idempotency key."""
     return operation.method.upper() in READS or key_parameter(operation) is not None

@@ -1,5 +1,4 @@
-"""What a flow that doors list says of its tools: it chooses them itself, takes files, and may suggest a
-question."""
+"""The ToolSource of a listed flow: no tools, because the flow's file names what is called."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from rightseat.types.turn import Turn
 
 
 class Card(Struct, frozen=True):
-    """A ToolSource without tools."""
+    """A ToolSource that offers no tools and may suggest questions."""
 
     questions: tuple[str, ...] = ()
 
@@ -28,7 +27,7 @@ class Card(Struct, frozen=True):
         return turn
 
     async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
-        """Nothing: the flow's file says what is called."""
+        """Add nothing: the flow's file names what is called."""
 
     def digest(self, names: Iterable[str], /) -> str:
         return ""

@@ -1,4 +1,4 @@
-"""What can be said against a flow before it runs: its names, its ways and each step's params."""
+"""Static checks of a flow: referenced names, transitions between steps, and each step's params."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.plugins.problem import Problem
 
 
 def check(flow: Flow, known: Known) -> Iterator[Problem]:
-    """A flow with an error among these cannot run."""
+    """Yield all problems of a flow. A flow with an error among them cannot run."""
     if START not in flow.steps:
         names = ", ".join(flow.steps)
         fix = f"Call the first step {START!r}; there are: {names}."
@@ -27,7 +27,7 @@ def check(flow: Flow, known: Known) -> Iterator[Problem]:
 
 
 def of_steps(flow: Flow, known: Known, around: Flow | None = None) -> Iterator[Problem]:
-    """Of each step and on_error on its own. `around` has all the steps that these may name."""
+    """Check each step and on_error handler. `scope` holds all steps that they may name."""
     for step in (*flow.steps.values(), *handlers(flow)):
         if steps.known(step.kind) or step.kind in known.scripts:
             yield from kind(step.kind).check(step, around or flow, known)
@@ -43,7 +43,7 @@ def handlers(flow: Flow) -> Iterator[Step]:
 
 
 def ways(flow: Flow, first: str) -> Iterator[Problem]:
-    """From the first step every other can be reached, and from every one an end."""
+    """Check that targets exist, every step is reachable from the first, and every step can reach an end."""
     dangling = False
     for step in (*flow.steps.values(), *handlers(flow)):
         for name in targets(step):
@@ -67,7 +67,7 @@ def ways(flow: Flow, first: str) -> Iterator[Problem]:
 
 
 def targets(step: Step) -> tuple[str, ...]:
-    """The steps that may come next."""
+    """Return the names of the steps that may come next."""
     jumps = tuple(kind(step.kind).jumps(step)) if steps.known(step.kind) else ()
     return (*jumps, step.next) if step.next else jumps
 
@@ -84,7 +84,7 @@ def reachable(flow: Flow, first: str) -> set[str]:
 
 
 def exits(flow: Flow) -> set[str]:
-    """The steps from which an end can be reached."""
+    """Return the steps from which an end can be reached."""
     ways = {name: targets(step) for name, step in flow.steps.items()}
     found = {name for name, after in ways.items() if not after or name == END or END in after}
     while True:

@@ -1,7 +1,7 @@
-"""Where a flow writes down how far it has come, and finds it again after a crash.
+"""Checkpoints of flow runs: a run saves its progress and resumes after a crash.
 
-Whoever asks the same in the same conversation goes on with what was left unfinished there. One flow under way
-is never gone on with by another: the second starts anew, under a name that nobody finds.
+The same question in the same conversation resumes the unfinished run. A running flow is leased: a concurrent
+identical request gets a fresh run with a random key and never resumes the first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rightseat.types.stores import Notes
 from rightseat.types.turn import Owner, Turn
 
 _running: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
-"""By store, because a reload makes everything else anew."""
+"""Leased keys by store; only the store survives a reload."""
 _decode = msgspec.json.Decoder(Progress).decode
 RECENT = 8
 ANSWERED = "This question was answered before, or it has expired. Please ask again."
 
 
 class Diary:
-    """Of one run of a flow. Close it when the run is over, however it ends."""
+    """Stored progress and lease of one flow run. Call `close` when the run ends, however it ends."""
 
     def __init__(self, notes: Notes | None, owner: Owner) -> None:
         self.notes = notes
@@ -35,7 +35,7 @@ class Diary:
         self.key = ""
 
     async def begin(self, flow: Flow, question: str, turn: Turn) -> Progress:
-        """A new run, or one that was left unfinished."""
+        """Start a new run, or resume an unfinished one."""
         key = key_of(flow, question, turn)
         if not self.lease(key):
             key = f"{key}-{secrets.token_hex(8)}"
@@ -47,7 +47,7 @@ class Diary:
         return first(flow, question, key=key)
 
     async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...]) -> Progress:
-        """A run whose questions were answered: once, and not after it was gone on with in another way."""
+        """Resume a run with answers to its questions; ContinuationGone if it went on meanwhile."""
         progress = restored(state, flow)
         if not self.lease(progress.key):
             raise ContinuationGone(ANSWERED)
@@ -56,11 +56,11 @@ class Diary:
         return await self.taken(progress.heard(answers))
 
     async def left(self, flow: Flow, turn: Turn) -> str:
-        """What was asked of a run that ended in the middle, after an answer that this turn brings again. The
-        answer itself is known already; whoever has no ids must bring it directly after our question."""
+        """Return the request of a run that crashed after its question was answered, if this turn repeats the
+        answer. A client without ids must send the answer directly after the question. Empty if none."""
         said = [message.text.strip() for message in turn.messages if message.role == "user"]
         earlier = said if turn.answers else said[:-1]
-        # Each is looked up in the store: a long conversation must not cost more than a short one.
+        # Each lookup reads the store, so their number is bounded.
         for question in dict.fromkeys(reversed(earlier[-RECENT:])):
             progress = await self.read(key_of(flow, question, turn))
             if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
@@ -70,13 +70,13 @@ class Diary:
         return ""
 
     async def give_up(self, state: Any, flow: Flow) -> None:
-        """A run whose question nobody will answer: who asks the same again begins anew."""
+        """Delete a run whose question was declined: the same request starts a new run."""
         progress = restored(state, flow)
         if self.lease(progress.key) and await self.stands(progress):
             await self.forget()
 
     async def stands(self, progress: Progress) -> bool:
-        """Whether it was not gone on with in another way."""
+        """Whether the stored run has not advanced since `progress`."""
         left = await self.read(progress.key)
         return left is not None and (left.run, left.serial) == (progress.run, progress.serial)
 
@@ -90,7 +90,7 @@ class Diary:
         try:
             return None if body is None else _decode(body)
         except msgspec.DecodeError:
-            # Written by another version.
+            # Another version wrote it.
             return None
 
     async def note(self, progress: Progress) -> None:
@@ -102,7 +102,7 @@ class Diary:
             await self.notes.forget(self.owner, self.key)
 
     def lease(self, key: str) -> bool:
-        """Whether nobody has it; then it is ours."""
+        """Lease the key; False if another run holds it."""
         if self.notes is None:
             return True
         running = _running.setdefault(self.notes, set())
@@ -122,15 +122,15 @@ class Diary:
 
 
 def follows(turn: Turn, asked: str) -> bool:
-    """Whether what the person says comes directly after the question."""
+    """Whether the user's message directly follows the question."""
     before = turn.messages[-2] if len(turn.messages) > 1 else None
     told = "".join(before.text.split()) if before is not None and before.role == "assistant" else ""
     return "".join(asked.split()) in told
 
 
 def key_of(flow: Flow, question: str, turn: Turn) -> str:
-    """By the conversation that the client names. Where it names none, the thread's id is new each time, and
-    nothing is found: by its words alone nobody may come to another's data."""
+    """Return the key of a run: conversation plus a hash of flow and question. A client that names no
+    conversation has a new thread id each time, so equal words never reach another user's run."""
     thread = turn.conversation or turn.thread
     told = msgspec.json.encode([flow.id, question, turn.depth])
     return f"{thread}/{hashlib.sha256(told).hexdigest()[:24]}"

@@ -1,4 +1,4 @@
-"""A flow as a picture: what leads where, as boxes and arrows. As Mermaid's text here, as SVG in svg.py."""
+"""Diagram of a flow: nodes and edges, and their Mermaid text. svg.py renders the same diagram as SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Box(Struct, frozen=True):
     title: str
     detail: str = ""
     shape: str = "step"
-    """step, choice, end, or error for what on_error runs."""
+    """step, choice, end, or error for an on_error step."""
 
 
 class Arrow(Struct, frozen=True):
@@ -51,8 +51,7 @@ def picture(flow: Flow) -> Picture:
 
 
 def handlers(flow: Flow) -> Iterator[tuple[str, str, Step]]:
-    """What runs after a failure, and where from. The flow's own is for every step: one arrow from where it
-    begins is enough to say so."""
+    """Yield (source, label, handler) for each on_error. The flow's own has one edge, from start."""
     if flow.on_error is not None:
         yield START, f"{FAILURE} of any step", flow.on_error
     for step in flow.steps.values():
@@ -70,7 +69,7 @@ def box(step: Step, shape: str = "") -> Box:
 
 
 def inside(step: Step) -> str:
-    """What a step that has steps of its own does with them."""
+    """Describe what a loop or parallel step does with its nested steps."""
     match step.params:
         case {"branches": dict(branches)} if step.kind == "parallel":
             return f"at once: {', '.join(map(str, branches))}"
@@ -92,7 +91,7 @@ def leaving(step: Step) -> Iterator[Arrow]:
 
 
 def ways(step: Step) -> Iterator[tuple[str, str]]:
-    """A choice's steps with when each is taken."""
+    """Yield (target, label) for each option of a choice."""
     choices = step.params.get("choices")
     for one in choices if isinstance(choices, list) else ():
         if isinstance(one, dict) and isinstance(one.get("step"), str):
@@ -101,7 +100,7 @@ def ways(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def condition(given: Any) -> str:
-    """`path above 3`, as a person would say it."""
+    """Format a condition as text, such as `path above 3`."""
     match given:
         case {"path": path, **rest} if len(rest) == 1:
             [[operator, value]] = rest.items()
@@ -142,5 +141,5 @@ def mermaid(flow: Flow) -> str:
 
 
 def quoted(text: str) -> str:
-    """Nothing in it that Mermaid, or the page around it, would read as its own."""
+    """Escape characters that Mermaid or the surrounding HTML interprets."""
     return re.sub(r'[#&<>"`\\{}\[\]|]', lambda found: f"#{ord(found[0])};", text)

@@ -1,4 +1,4 @@
-"""A flow as it was read from its file: values only."""
+"""Flow and Step: the values that a flow's file is read into."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Step(Struct, frozen=True, kw_only=True):
     next: str | None = None
     on_error: Step | None = None
     retry: int = 0
-    """How often it is tried again."""
+    """Attempts after the first."""
     timeout: float | None = None
     confirm: bool = False
-    """A person must say yes before it runs."""
+    """A person must approve before it runs."""
     repeatable: bool | None = None
-    """Whether it may run twice after a crash, where its author knows better than its kind."""
+    """Whether it may run twice after a crash; overrides the step kind."""
     line: int = 0
 
 
 class Next(Struct, frozen=True, kw_only=True):
-    """A flow that may be asked for afterwards. A question that the file gives is not rewritten."""
+    """A follow-up flow to suggest. A question given in the file is shown unchanged."""
 
     flow: str
     plugin: str = ""
@@ -48,9 +48,9 @@ class Flow(Struct, frozen=True, kw_only=True):
     max_steps: int = 100
     timeout: float = 600.0
     file: str = ""
-    """Within the plugin's folder; empty for one made of an operation (`automatic_flow`)."""
+    """Path within the plugin's folder; empty for a flow made of an operation (`automatic_flow`)."""
     digest: str = ""
-    """Changes when a flow that has stopped must not go on any more."""
+    """Hash of what the flow does: a paused run resumes only if it is unchanged."""
 
     @property
     def id(self) -> str:

@@ -1,5 +1,4 @@
-"""A flow within a step: a sub-flow, a branch, a round. It goes on from the step's state, and keeps itself
-there."""
+"""Nested flows: a sub-flow, a parallel branch, a loop round. Their progress lives in the step's state."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from rightseat.types.turn import Turn
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an earlier Pause or crash left, what was answered since, and where to keep what comes."""
+    """State left by a Pause or crash, the answers since, and the function that saves new state."""
 
     state: Any
     answers: tuple[Any, ...]
@@ -41,15 +40,15 @@ async def inner(
     mark: str = "",
     place: Place | None = None,
 ) -> AsyncIterator[Event | Output | Pause]:
-    """`around` and `before` are what its steps know beside their own outputs. `mark` tells several within
-    one step apart; `place` is where its state is, the stage's own unless it is given."""
+    """Run a flow inside a step. `outer_outputs` and `previous` are visible to its steps; `key_suffix`
+    distinguishes several flows in one step; `saved` is their state, by default the step's own."""
     place = place or Place(stage.state, stage.answers, stage.keep)
     run = f"{stage.key}{mark}"
     progress = first(flow, stage.question if question is None else question, run)
     if place.state is not None:
         progress = restored(place.state, flow)
         if place.answers:
-            # They are its own from here on: a crash must not let it hear them twice.
+            # Saved at once: after a crash the answers must not be applied twice.
             progress = progress.heard(place.answers)
             await place.keep(progress.plain)
 

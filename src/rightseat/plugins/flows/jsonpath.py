@@ -1,4 +1,4 @@
-"""JSONPath (RFC 9535), with a word of what was there where it finds nothing."""
+"""JSONPath (RFC 9535). Where a key is missing, the error describes the data that was there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compiled(path: str) -> JSONPath:
 
 
 def last_name(path: str) -> str:
-    """The last key that it names."""
+    """Return the last key that the path names."""
     from jsonpath.selectors import NameSelector
 
     for segment in reversed(compiled(path).segments):
@@ -41,7 +41,7 @@ def last_name(path: str) -> str:
 
 
 def taken(data: Any, path: str) -> Any:
-    """The value, or the list of values where it may be several."""
+    """Return the value, or a list where the query may match several."""
     import jsonpath
 
     made = compiled(path)
@@ -56,7 +56,7 @@ def taken(data: Any, path: str) -> Any:
 
 
 def _explain(made: JSONPath, data: Any, path: str) -> None:
-    """That a filter finds nothing is an answer; that a key is not there is a mistake."""
+    """Raise PathNotFound for a missing key or index; an empty filter result is valid."""
     from jsonpath import JSONPath
     from jsonpath.segments import JSONPathChildSegment
     from jsonpath.selectors import IndexSelector, NameSelector

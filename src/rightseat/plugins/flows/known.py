@@ -1,4 +1,4 @@
-"""What a flow may name: given to each step kind's check."""
+"""Names that a flow may reference, and problems that a step kind's `check` reports."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rightseat.types.nearest import nearest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """None is what nobody can say yet: it is not checked."""
+    """Names that a step may reference. None means unknown, so it is not checked."""
 
     endpoints: Collection[str] = ()
     scripts: Collection[str] = ()
     flows: Collection[str] = ()
-    """By name within the plugin. Another plugin's is "plugin/name", and is not checked here."""
+    """Names within the plugin. "plugin/name" of another plugin is not checked."""
     databases: Collection[str] | None = None
 
 
 def problem(flow: Flow, step: Step, key: str, what: str, fix: str, gravity: Gravity = "error") -> Problem:
-    """One that is with a step: `key` is within it, such as `params.endpoint`."""
+    """Return a problem of a step. `key` is the path within the step, such as `params.endpoint`."""
     place = f"steps.{step.name}.{key}" if key else f"steps.{step.name}"
     return Problem(flow.file, place, what, fix, step.line, gravity)
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that is not known."""
+    """Return a hint for an unknown name: the nearest known name, or a list."""
     listed = sorted(known)
     near = nearest(name, listed)
     if near:

@@ -1,4 +1,4 @@
-"""Where the boxes of a flow's picture stand: in rows, each below all that leads to it."""
+"""Layered layout of a flow diagram: nodes in rows, each below its predecessors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SWEEPS = 4
 
 @dataclass(slots=True)
 class Spot:
-    """A box on its place, or a point that a long arrow goes through. `x` is its middle, `y` its top."""
+    """A node with coordinates, or a waypoint of a long edge. `x` is the center, `y` the top."""
 
     name: str
     lines: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An arrow and the spots that it goes through, from its source to its target."""
+    """An edge and the nodes it passes, from source to target."""
 
     arrow: Arrow
     spots: tuple[Spot, ...]
@@ -63,7 +63,7 @@ def sized(box: Box) -> Spot:
     width = max([LEAST, *(text_width(line) + 2 * PAD for line in lines)])
     height = LINE * len(lines) + PAD
     if box.shape == "choice":
-        # The corners of a hexagon take some of its room.
+        # A hexagon is narrower at its corners.
         width += 2 * PAD
     return Spot(box.name, lines, box, width=width, height=height)
 
@@ -73,7 +73,7 @@ def text_width(text: str) -> float:
 
 
 def wrapped(text: str) -> list[str]:
-    """In lines; where there is no blank, as in Chinese, between any two characters."""
+    """Wrap text into lines, between any two characters where there are no spaces (Chinese)."""
     lines: list[str] = []
     current = ""
     for word in text.split():
@@ -94,7 +94,7 @@ def wrapped(text: str) -> list[str]:
 
 
 def backwards(picture: Picture) -> list[Arrow]:
-    """The arrows that lead back to where the way came from."""
+    """Return the edges that close a cycle."""
     leaving: dict[str, list[Arrow]] = {box.name: [] for box in picture.boxes}
     for arrow in picture.arrows:
         leaving[arrow.source].append(arrow)
@@ -119,7 +119,7 @@ def backwards(picture: Picture) -> list[Arrow]:
 
 
 def rank(spots: dict[str, Spot], ahead: Sequence[Arrow]) -> None:
-    """Each below everything that leads to it."""
+    """Set each node's rank below all its predecessors."""
     for _ in spots:
         moved = False
         for arrow in ahead:
@@ -132,7 +132,7 @@ def rank(spots: dict[str, Spot], ahead: Sequence[Arrow]) -> None:
 
 
 def threaded(arrow: Arrow, spots: dict[str, Spot]) -> Line:
-    """With a point in each row that it passes, so that it goes around the boxes there."""
+    """Return the edge with a waypoint in each row it crosses, so that it avoids the nodes there."""
     source, target = spots[arrow.source], spots[arrow.target]
     passed = [Spot(f"{arrow.source}→{arrow.target}", rank=row) for row in range(source.rank + 1, target.rank)]
     return Line(arrow, (source, *passed, target))
@@ -147,7 +147,7 @@ def placed_in_rows(spots: dict[str, Spot], lines: Sequence[Line]) -> list[list[S
 
 
 def ordered(rows: list[list[Spot]], lines: Sequence[Line]) -> None:
-    """Each row in the order of what it hangs on, so that few arrows cross."""
+    """Sort each row by the mean position of its neighbors, so that few edges cross."""
     above: dict[int, list[Spot]] = {}
     below: dict[int, list[Spot]] = {}
     for line in lines:
@@ -172,7 +172,7 @@ def ordered(rows: list[list[Spot]], lines: Sequence[Line]) -> None:
 
 
 def stand(rows: list[list[Spot]]) -> tuple[float, float]:
-    """Rows one below the other, each in the middle."""
+    """Set coordinates: rows one below the other, centered. Return width and height."""
     widths = [sum(spot.width for spot in row) + BESIDE * (len(row) - 1) for row in rows]
     widest = max(widths, default=0.0)
     y = MARGIN

@@ -1,4 +1,4 @@
-"""A plugin's flows: its files' and, where they are wanted, one for each operation; read and checked."""
+"""Flows of a plugin: read from flows/*.yaml or made of operations, and checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flows_of(
     *,
     each: bool,
 ) -> tuple[tuple[Flow, ...], list[Problem]]:
-    """Those that can run, and everything that is wrong. `each`: every operation is a flow too."""
+    """Return the flows that can run, and all problems. `per_operation`: make a flow of each operation too."""
     found: dict[str, Flow] = {}
     problems: list[Problem] = []
     broken: set[str] = set()

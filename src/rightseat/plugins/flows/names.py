@@ -1,4 +1,4 @@
-"""What names stand for in a step: the question, the data before it, the context, the time, earlier steps."""
+"""Variables of a step: question, data, context, time, description, steps, and earlier steps by name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DESCRIPTION, STEPS = "description", "steps"
 BUILT_IN = (QUESTION, DATA, CONTEXT, TIME, DESCRIPTION, STEPS)
 ALIKE = 0.75
 LAST_MESSAGES = 20
-# Tokens of one message, and of what one step gave, in the context: by its name a step's output is whole.
+# Tokens of one message and of one step's output in {context}; {step name} is not shortened.
 OF_MESSAGE, OF_STEP = 500, 300
 
 
 class Names:
-    """Called with a name or a path that begins with one, it gives the value; Unknown for any other."""
+    """Resolves a variable, or a path that begins with one; raises UnknownVariable for other names."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -53,23 +53,23 @@ class Names:
             case "steps":
                 return {name: output.data for name, output in finished(stage)}
             case _:
-                # A step that a choice has left out has nothing to say.
+                # A step that was skipped by a choice has no output.
                 return stage.outputs[name].data if name in stage.outputs else None
 
 
 def head(path: str, names: Iterable[str]) -> str | None:
-    """The name that a path begins with; the longest, because names may have dots in them."""
+    """Return the name that a path begins with; the longest, because names may contain dots."""
     fits = [name for name in names if path == name or path.startswith((f"{name}.", f"{name}["))]
     return max(fits, key=len, default=None)
 
 
 def named(path: str, flow: Flow) -> bool:
-    """Whether the path begins with something that a step of the flow could know."""
+    """Whether the path begins with a built-in variable or a step's name."""
     return head(path, (*BUILT_IN, *flow.steps)) is not None
 
 
 def misspelt(template: Any, flow: Flow) -> Iterator[tuple[str, str]]:
-    """What stands in braces, is text, and looks as if a name was meant: (it, the name)."""
+    """Yield (placeholder, nearest name) for placeholders that resemble a known name."""
     match template:
         case str():
             for hole in holes(template):
@@ -85,19 +85,19 @@ def misspelt(template: Any, flow: Flow) -> Iterator[tuple[str, str]]:
 
 
 def data_of(stage: Stage) -> Any:
-    """What came before; in a step of on_error, what went wrong."""
+    """Return the previous output's data; in an on_error step, the error message."""
     return stage.failure or (before.data if (before := before_of(stage)) else None)
 
 
 def before_of(stage: Stage) -> Output | None:
-    """The output before this step: a choice only passes on what was there."""
+    """Return the previous output, skipping choices: they produce no data."""
     if stage.previous is None or stage.previous.jump is None:
         return stage.previous
     return next((output for output in reversed(list(stage.outputs.values())) if output.jump is None), None)
 
 
 def finished(stage: Stage) -> Iterator[tuple[str, Output]]:
-    """The steps that gave something."""
+    """Yield the steps that produced data."""
     for name, output in stage.outputs.items():
         step = stage.flow.steps.get(name)
         if output.jump is None and output.data is not None and (step is None or step.kind != "none"):
@@ -105,7 +105,7 @@ def finished(stage: Stage) -> Iterator[tuple[str, Output]]:
 
 
 def context_of(stage: Stage) -> str:
-    """The conversation before the question and what the steps have given, shortened; no model is asked."""
+    """Return the conversation and the step outputs, shortened, without a model call."""
     parts = [
         titled("Conversation", conversation(stage.turn, stage.question)),
         titled("The application says", [f"{one.description}: {one.value}" for one in stage.turn.context]),

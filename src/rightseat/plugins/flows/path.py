@@ -19,11 +19,11 @@ _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 class Missing(StepFailed):
-    """The path leads nowhere. The text says what was there."""
+    """The path does not exist. The message describes the data that was there."""
 
 
 class BadPath(StepFailed):
-    """It is no path."""
+    """The text is not a valid path."""
 
 
 @lru_cache(1024)
@@ -41,7 +41,7 @@ def keys(path: str) -> Keys:
 
 
 def opened(value: Any) -> Any:
-    """A text that holds JSON, as models and servers send it, as what it holds."""
+    """Decode text that holds a JSON object or array, fenced or not; return other values unchanged."""
     if not isinstance(value, str):
         return value
     fenced = _FENCE.fullmatch(value)
@@ -55,7 +55,7 @@ def opened(value: Any) -> Any:
 
 
 def at(value: Any, path: Keys, before: str = "") -> Any:
-    """What is there; Missing else. `before` is what the path is called up to here."""
+    """Return the value at the path; raise PathNotFound otherwise. `prefix` is the path so far, for errors."""
     for place, key in enumerate(path):
         value = opened(value)
         if isinstance(value, list) and isinstance(key, str) and not key.isdecimal() and key != LENGTH:
@@ -84,7 +84,7 @@ def joined(before: str, key: str | int) -> str:
 
 
 def there(value: Any) -> str:
-    """What a value is, for people."""
+    """Describe a value in an error message."""
     match value:
         case dict() if value:
             more = f" and {len(value) - MAX_KEYS} more" if len(value) > MAX_KEYS else ""

@@ -1,5 +1,4 @@
-"""One flow as a tool: `play` with its diary around it. What it asks is the tool's Pause; what it gives is the
-tool's Result, or its own words to the person where it `speaks`."""
+"""A flow as a tool: runs it with checkpoints. Its questions become a Pause, its outputs the Result."""
 
 from __future__ import annotations
 
@@ -33,7 +32,10 @@ KitOf = Callable[[Flow, Turn], Kit]
 
 
 class Performance:
-    """`usage` is what its models used, once it is over or has stopped to ask."""
+    """Runs one flow. `answers_user`: its text is streamed to the user instead of returned to a model.
+
+    `usage` is set when the run ends or pauses.
+    """
 
     def __init__(self, flow: Flow, kit_of: KitOf, notes: Notes | None, *, speaks: bool) -> None:
         self.flow = flow
@@ -42,7 +44,7 @@ class Performance:
         self.speaks = speaks
         self.usage: Usage | None = None
         self.heard = False
-        """Whether this run has said anything: one that goes on after a crash may find all said."""
+        """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         diary = Diary(self.notes, ctx.turn.owner)
@@ -84,7 +86,7 @@ class Performance:
                     yield item
 
     async def ending(self, done: Done, kit: Kit, ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        """Where no step has spoken the model does, unless the one who called will."""
+        """Yield the result. If no step has answered the user, let the model write the answer."""
         if done.progress.spoken or not self.speaks:
             found = result(done, ctx.budget)
             if self.speaks and not self.heard:
@@ -123,7 +125,7 @@ def answering(flow: Flow, done: Done, kit: Kit, model: Metered, turn: Turn) -> S
 
 
 def result(done: Done, budget: int | None) -> Result:
-    """What the model that called is told: the flow's own words, else what its steps gave."""
+    """Return the flow's answer, or else the outputs of its steps cut to the budget."""
     if done.progress.spoken:
         return Result(done.output.data)
     outputs = done.progress.outputs
@@ -135,7 +137,7 @@ def result(done: Done, budget: int | None) -> Result:
 
 
 def flow_tool(name: str, flow: Flow, kit_of: KitOf, notes: Callable[[], Notes | None]) -> Tool:
-    """A flow that a model can call."""
+    """Return a tool that runs the flow."""
 
     def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         return Performance(flow, kit_of, notes(), speaks=False).call(args, ctx)

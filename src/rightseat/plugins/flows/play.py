@@ -1,4 +1,4 @@
-"""A flow under way: one step after the other, each journalled, until it is done, fails, or must ask."""
+"""Execution of a flow: step by step, saved after each, until it finishes, fails or asks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0
 
 
 class Done(Struct, frozen=True):
-    """Every step is done. `output` is the last one's."""
+    """All steps are done. `output` is the last step's."""
 
     progress: Progress
     output: Output
@@ -45,9 +45,11 @@ async def play(
     before: Output | None = None,
     final: bool = True,
 ) -> AsyncIterator[Event | Pause | Done]:
-    """The flow from where it stands. A Pause holds the Progress to go on with once its questions are
-    answered (`Progress.heard`). `around` are outputs that its steps may name too, `before` is what its first
-    step goes on from; what its last step says is said to the person if it is `final`."""
+    """Run the flow from its progress. A Pause holds the FlowProgress to resume with (`with_answers`).
+
+    `outer_outputs` are outputs that its steps may name too, `previous` is the input of its first step.
+    With `final` the text of its last step is streamed to the user.
+    """
     steps = Play(flow, kit, turn, progress, note, around or {}, before, final)
     try:
         async with closing(within(steps.run(), flow.timeout)) as items:
@@ -138,7 +140,7 @@ class Play:
             return
         outcome = told(self.flow, self.progress, step, last, metered.usage)
         if isinstance(last, Output):
-            # Before anybody hears of it: who leaves then has not undone it.
+            # Saved before the event is sent: a client that disconnects now does not undo the step.
             await self.advance(step, last)
         yield outcome
         yield StepEnd(step.name)
@@ -146,7 +148,7 @@ class Play:
             await self.fail(step, last)
 
     async def before(self, step: Step) -> Output | Pause | None:
-        """What comes of a step before it runs: a question, an output without running it, or nothing."""
+        """Return a question to ask first, an output that replaces the run, or None to run the step."""
         progress = self.progress
         if progress.asks:
             return self.pause()
@@ -178,7 +180,7 @@ class Play:
         return Pause(self.progress.asks, self.progress.plain)
 
     async def tries(self, step: Step, metered: Metered) -> AsyncIterator[Event | Output | Pause | Failure]:
-        """The step, again as often as it may fail; the last of its outcomes comes last."""
+        """Run the step with its retries; the last item is the final outcome."""
         if not self.repeatable(step):
             await self.keep(begun=True)
         last: Output | Pause | Failure = Failure("")
@@ -198,7 +200,7 @@ class Play:
 
     def stage(self, step: Step, metered: Metered) -> Stage:
         async def keep(state: Any) -> None:
-            # What was answered is in the state now.
+            # The state includes the answers now.
             await self.keep(state=state, answers=())
 
         progress = self.progress
@@ -238,7 +240,7 @@ class Play:
         await self.keep(spoken=spoken)
 
     async def fail(self, step: Step, failure: Failure) -> None:
-        """The step in hand has failed for good: on_error, or the flow's failure."""
+        """Continue with on_error, or raise FlowFailed."""
         progress = self.progress
         if progress.handler:
             raise FlowFailed(

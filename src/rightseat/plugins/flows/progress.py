@@ -1,4 +1,4 @@
-"""How far a flow has come: all that is needed to go on, in another process too. It is plain JSON."""
+"""Progress of a flow run: everything needed to resume it in another process, as plain JSON."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     flow: str
     digest: str
     run: str
-    """The same from the first step to the last, over every restart."""
+    """Id of the run, stable over restarts."""
     question: str
     at: str | None
-    """The step in hand, or the one whose on_error is; None: all are done."""
+    """The current step, or the one whose on_error runs; None when all are done."""
     key: str = ""
-    """Under which it is journalled."""
+    """Key of the checkpoint."""
     serial: int = 0
-    """How often it was gone on with: what was asked before that can no longer be answered."""
+    """Number of resumes: questions asked before the latest one can no longer be answered."""
     outputs: dict[str, Output] = {}
-    """In the order in which the steps ended."""
+    """In the order in which steps finished."""
     previous: str = ""
     done: int = 0
     spoken: bool = False
-    """The last step has said its output to the person."""
+    """The last step has streamed its output to the user."""
     usage: Usage | None = None
 
-    # The step in hand
+    # The current step
     begun: bool = False
-    """It may have had its effect: nobody knows, unless it ends."""
+    """It has started and may have had its effect."""
     agreed: bool = False
     handler: Literal["", "step", "flow"] = ""
-    """Whose on_error is in hand, with the `failure` that it is for."""
+    """Whose on_error runs; `failure` is what it handles."""
     failure: str = ""
     asking: Literal["", "step", "confirm", "again"] = ""
-    """Who asked last: the step itself, or we about it."""
+    """Origin of the last question: the step, its confirmation, or whether to run it again."""
     asks: tuple[Ask, ...] = ()
     """The open questions."""
     asked: str = ""
-    """The question that was answered last, for as long as its step is in hand."""
+    """The question answered last, while its step is current."""
     verdict: Any = None
-    """The answer to what we asked about the step."""
+    """The answer to a confirmation or a rerun question."""
     state: Any = None
     answers: tuple[Any, ...] = ()
 
@@ -63,7 +63,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return made
 
     def ended(self, step: Step, output: Output, at: str | None) -> Progress:
-        """With the step in hand done, and the next one in hand."""
+        """Return the progress with the current step done and `at` as the next."""
         outputs = {name: one for name, one in self.outputs.items() if name != step.name}
         return replace(
             self.fresh(),
@@ -76,11 +76,11 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def failed(self, handler: Literal["step", "flow"], failure: str) -> Progress:
-        """With on_error in hand."""
+        """Return the progress with on_error as the current step."""
         return replace(self.fresh(), handler=handler, failure=failure)
 
     def fresh(self) -> Progress:
-        """As before the step in hand was begun."""
+        """Return the progress with all state of the current step cleared."""
         return replace(
             self,
             begun=False,
@@ -95,7 +95,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def heard(self, answers: tuple[Any, ...]) -> Progress:
-        """With the answers to the open questions: the last of all that were ever given."""
+        """Return the progress with the open questions answered by the last of `answers`."""
         if not self.asks or len(answers) < len(self.asks):
             return self
         fresh = answers[len(answers) - len(self.asks) :]
@@ -105,7 +105,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(known, verdict=fresh[0])
 
     def step_key(self, step: Step) -> str:
-        """What a peer may know a repeated request by: the same for every try, another for every visit."""
+        """Return an idempotency key: the same for every attempt, another for every visit of the step."""
         told = f"{self.run}\0{self.done}\0{self.handler}\0{step.name}"
         return hashlib.sha256(told.encode()).hexdigest()[:KEY]
 
@@ -123,7 +123,7 @@ def first(flow: Flow, question: str, run: str = "", key: str = "") -> Progress:
 
 
 def restored(state: Any, flow: Flow) -> Progress:
-    """What a Pause or the journal kept. ContinuationGone when it does not fit the flow any more."""
+    """Decode saved progress; ContinuationGone if the flow has changed since."""
     try:
         progress = msgspec.convert(state, Progress)
     except msgspec.ValidationError:
@@ -134,7 +134,7 @@ def restored(state: Any, flow: Flow) -> Progress:
 
 
 def after(flow: Flow, name: str | None) -> str | None:
-    """The step to go on with; None where nothing is left to do."""
+    """Return the step to continue with; None if nothing is left to do."""
     if name is None or name not in flow.steps:
         return None
     step = flow.steps[name]

@@ -1,4 +1,4 @@
-"""Prompts of steps, kept within what the model can take; and the one that ends a flow without an `llm`."""
+"""Prompts of steps, fitted into the model's context; and the answer step of a flow without an `llm` step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rightseat.types.model import Prompt, Settings
 from rightseat.types.tokens import estimate
 
 UNKNOWN = 32_000
-"""Tokens of a prompt where nobody knows what the model can take."""
+"""Tokens of a prompt where the model's context window is unknown."""
 LEAST = 16
 SYSTEM = "You are a helpful assistant. Answer in the language of the question."
 USER = "Question:\n{question}\n\nData:\n{data}\n\nBackground:\n{context}\n\nThe time is {time}."
@@ -41,25 +41,25 @@ Answer the question from what the steps gave. If they did not give it, say so.""
 
 
 class Fitted(Struct, frozen=True):
-    """Texts with everything filled in. `cut` are the names whose values had to be shortened."""
+    """Filled templates. `cut` names the variables whose values were shortened."""
 
     texts: tuple[str, ...]
     cut: tuple[str, ...] = ()
 
 
 def answer_step(flow: Flow) -> Step:
-    """What says the answer where a flow's own last step does not: run it as any other, as the last."""
+    """Return the `llm` step that writes the answer where the flow's last step does not."""
     return Step(name=f"{END}_answer", kind="llm", params={"system_prompt": SYSTEM, "user_prompt": ANSWER})
 
 
 def room(context: int | None) -> int:
-    """Tokens that a prompt may have: 80 % of the context."""
+    """Return the tokens a prompt may have: 80 % of the context window."""
     return UNKNOWN if context is None else context * 4 // 5
 
 
 async def fitted(stage: Stage, *templates: str, beside: int = 0) -> Fitted:
-    """The templates filled in, together within the room that `beside` leaves."""
-    # In a thread: data may be large.
+    """Fill the templates, together within the prompt budget less `reserved`."""
+    # In a thread, because data may be large.
     left = room(stage.kit.context) - beside
     return await asyncio.to_thread(fit, templates, Names(stage), left)
 
@@ -84,19 +84,19 @@ def fit(templates: Sequence[str], names: Names, left: int) -> Fitted:
 
 
 def shortened(name: str, value: Any, budget: int) -> str:
-    """JSON stays JSON, and what is gone is said where it stood."""
+    """Shorten a value to the budget. JSON stays JSON, and omissions are marked in place."""
     text = as_text(value)
     if fits(text, budget):
         return text
     inner = opened(value)
     if isinstance(inner, dict | list):
         return Shape().cut(inner, budget)
-    # Of a conversation the end says more than the beginning.
+    # The end of a conversation matters more than its beginning.
     return middle(text, budget, front=0.25 if name == CONTEXT else 0.5)
 
 
 def around(schema: dict[str, Any], *texts: str) -> int:
-    """Tokens that a question under a schema takes beside what is filled in."""
+    """Return the tokens of a structured question besides the filled template."""
     return sum(map(estimate, (RULE, written(schema), *texts))) + 2 * MESSAGE_TOKENS
 
 

@@ -1,4 +1,4 @@
-"""What is asked about a step, rather than by it."""
+"""Questions about a step: its confirmation, and whether to run it again after a crash."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def may_have_run(flow: Flow, step: Step) -> Ask:
 
 
 def told(step: Step) -> str:
-    """Its name and what it calls: what a person can judge it by."""
+    """Return the step's name, kind and target."""
     target = step.params.get("endpoint") or step.params.get("tool") or step.params.get("flow")
     called = f"{step.kind} {target}" if isinstance(target, str) else step.kind
     return f"{step.name!r} ({called})"
 
 
 def visible(text: str) -> str:
-    """Nothing that a screen does not show, or shows in another order."""
+    """Escape unprintable characters and those that change the display order."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,4 +1,4 @@
-"""flows/*.yaml → Flow values. What is wrong with a file stands in the problems, and costs that flow alone."""
+"""Read flows/*.yaml into Flow values. Problems of a file are reported and affect that flow alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ENDING = Step(name=END, kind=NONE)
 
 
 class File:
-    """One file under reading."""
+    """Reads one flow file and collects its problems."""
 
     def __init__(self, plugin: str, source: Document) -> None:
         self.plugin = plugin
@@ -88,7 +88,7 @@ class File:
         return given
 
     def steps(self, given: Any) -> dict[str, Step]:
-        """In a list with names, or as later versions write them: by their names."""
+        """Read steps given as a list with names, or as a mapping by name (later versions)."""
         listed: Iterable[tuple[str | int, Any]]
         if isinstance(given, dict):
             listed = given.items()
@@ -127,7 +127,7 @@ class File:
         return lined
 
     def next_flows(self, given: Any) -> Iterator[Next]:
-        """Names, or objects with a question that is shown as it is."""
+        """Read follow-up flows: names, or objects with a question."""
         for number, one in enumerate(given if isinstance(given, list) else [given] if given else []):
             line = self.source.lines.of(("next_flow", number) if isinstance(given, list) else ("next_flow",))
             match one:
@@ -159,7 +159,7 @@ class File:
 
 
 def stand_in(value: Any, name: str) -> Step:
-    """For a step that cannot be read: what is said of the others must not follow from its absence."""
+    """Return a stand-in for an unreadable step, so that its absence causes no further problems."""
     following = text(value.get("next")) if isinstance(value, dict) else ""
     return Step(name=name, kind=NONE, next=following or END)
 
@@ -170,7 +170,7 @@ def reference(name: str) -> Next:
 
 
 def sealed(flow: Flow) -> Flow:
-    """With its digest: of all that decides what it does, and not of where it stands."""
+    """Return the flow with its digest, a hash of its behavior without lines and file name."""
 
     def bare(step: Step) -> Step:
         return replace(step, line=0, on_error=bare(step.on_error) if step.on_error else None)
@@ -188,7 +188,7 @@ def sealed(flow: Flow) -> Flow:
 
 
 def read(folder: Path, name: str, plugin: str) -> tuple[Flow | None, list[Problem]]:
-    """The flow in a file of a plugin's folder."""
+    """Read a flow from a file of the plugin's folder."""
     try:
         source = document.read(folder, name)
     except document.Unreadable as error:
@@ -198,7 +198,7 @@ def read(folder: Path, name: str, plugin: str) -> tuple[Flow | None, list[Proble
 
 
 def automatic(plugin: str, operations: Iterable[Operation], taken: Iterable[str]) -> Iterator[Flow]:
-    """Each operation as a flow of its own, called as flows call it ("GET /hosts")."""
+    """Yield a flow for each operation, named by its id ("GET /hosts")."""
     used = set(taken)
     for operation in operations:
         if operation.id in used:

@@ -1,4 +1,7 @@
-"""A flow as a Responder: one call of it, whose questions stop the turn and whose words are the answer."""
+"""Flows as tools and as Responders.
+
+A Responder calls the flow once; its questions interrupt the turn and its text is the answer.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import MAX_DEPTH, Turn
 
 CALL = "flow"
-# Ends that a person has chosen: they are told, and are no failure.
+# Ends that a person has chosen: they are reported, not raised.
 CHOSEN = ("cancelled", "no_answer", FlowStopped.code)
-# What a model is told about the person is not what the person is told.
+# Messages to the user; the tool results are worded for a model.
 TOLD = {
     "cancelled": "The flow ends here: its question was not answered.",
     "no_answer": "The flow ends here: it has asked three times, and none of the answers could be used.",
@@ -33,7 +36,7 @@ TOLD = {
 
 
 class FlowResponder:
-    """`name` is what it is called at the doors. `question` is asked where the person asks nothing."""
+    """Answers a turn with a flow. `name` is its name at the doors; `question` stands in for an empty one."""
 
     can_ask = True
 
@@ -83,7 +86,7 @@ class FlowResponder:
         yield RunFinished("stop", performance.usage)
 
     async def begin(self, turn: Turn, tool: Tool) -> tuple[Ids, Batch]:
-        """The call, anew or as it was kept when it stopped to ask."""
+        """Return the call to run: a new one, or the one saved when it paused."""
         kept = await self.take(turn)
         if kept is None:
             left = await Diary(self.notes, turn.owner).left(self.flow, turn)
@@ -125,7 +128,7 @@ class FlowResponder:
         return next(said, "") or self.question
 
     async def take(self, turn: Turn) -> Continuation | None:
-        """The continuation that an answer of this turn is for. One of another's stays."""
+        """Take the continuation that this turn answers; put back one of another assistant."""
         answered = {answer.interrupt for answer in turn.answers}
         for ticket in {ticket for ticket in map(ticket_of, answered) if ticket}:
             kept = await self.store.take(turn.owner, ticket)
@@ -154,7 +157,7 @@ class FlowResponder:
 
 
 def chosen(content: str) -> str:
-    """What to say of an end that a person has chosen. Any other is the run's failure."""
+    """Return the message for an end that a person has chosen; raise any other failure."""
     error = msgspec.json.decode(content)["error"]
     code, message = error["code"], error["message"]
     if code == ContinuationGone.code:

@@ -1,9 +1,8 @@
-"""What a step has before it, and what it gives.
+"""Input and output of a step.
 
-A step is an async generator `run(stage)`: it may yield events (progress, words, artifacts), and ends with one
-Output, or with a Pause when it must hear from a person: then it is run again with `state` and `answers`.
-Whatever it raises is its error; StepFailed where it knows what went wrong. It keeps nothing to itself: two
-people may be in the same flow.
+A step kind is an async generator `run(ctx)`. It may yield events (progress, text, artifacts) and ends with a
+StepOutput, or with a Pause to ask a person; then it runs again with `state` and `answers`. Any exception is
+its failure; it raises StepError with a message for users. It holds no state: runs are concurrent.
 """
 
 from __future__ import annotations
@@ -24,45 +23,45 @@ from rightseat.types.turn import Turn
 
 
 class StepFailed(Exception):
-    """A step cannot do what it is for. The text is what `{data}` stands for in on_error."""
+    """A step failed. The message is `{data}` in on_error."""
 
 
 class Output(Struct, frozen=True):
-    """What a step gave. It is journalled, so it is plain JSON."""
+    """Result of a step: plain JSON, because it is saved."""
 
     data: Any = None
-    """A value or text: what `{data}` and `{step name}` stand for in a prompt, and the next step reads."""
+    """A value or text: `{data}` and `{step name}` in prompts, and the input of the next step."""
     message: str = ""
-    """One sentence for people: what was done."""
+    """One sentence for users: what was done."""
     jump: str | None = None
-    """The step to go on with instead of `next`. What jumps gives no data of its own: the next step's
-    `previous` is what was before it."""
+    """The step to continue with instead of `next`. A jumping step has no data: the next step's `previous`
+    is the output before it."""
     spoken: bool = False
-    """It was said to the person already, as the flow's answer."""
+    """It was streamed to the user already, as the flow's answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """What the flows of one assistant may use. `operations` are tools by the document's id ("GET /hosts"),
-    `scripts` lib/ tools by their names, `flows` by "plugin/name" and, within the plugin, by name."""
+    """What a plugin's flows may use. `operations` are tools by operation id ("GET /hosts"), `scripts` are
+    lib/ tools by name, `flows` are keyed by "plugin/name" and, within the plugin, by name."""
 
     model: Model
     operations: Mapping[str, Tool]
     scripts: Mapping[str, Tool]
     flows: Mapping[str, Flow]
     databases: Mapping[str, Any]
-    """By name, as the operator configured them."""
+    """Configured databases by name."""
     context: int | None = None
-    """Tokens that fit the model; prompts are kept within 80 % of it."""
+    """Context window of the model in tokens; prompts use at most 80 % of it."""
     now: Callable[[Turn], datetime] = now
     repeatable: Collection[str] = ()
-    """Operations that may be sent twice: they only read, or their peer knows a repeated request by a key."""
+    """Operations that may be sent twice: they only read, or carry an idempotency key."""
     others: Callable[[str], Kit] | None = None
-    """What the flows of another plugin may use, by its id."""
+    """Returns the services of another plugin by its id."""
 
 
 async def unkept(state: Any) -> None:
-    """Nothing is journalled."""
+    """Save nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +72,21 @@ class Stage:
     turn: Turn
     question: str
     outputs: Mapping[str, Output]
-    """Of the finished steps by name, in the order they ran."""
+    """Outputs of finished steps by name, in the order they ran."""
     previous: Output | None = None
-    """Of the step before."""
+    """Output of the step before."""
     failure: str = ""
-    """In a step of on_error: what went wrong, the real words."""
+    """In an on_error step: the error message."""
     last: bool = False
-    """Nothing comes after it: what it says is the answer."""
+    """No step follows: its text is the answer."""
     key: str = ""
-    """The same for every try of this step in this run: what a peer may know a repeated request by."""
+    """Idempotency key: the same for every attempt of this step in this run."""
     state: Any = None
-    """What the step left in its Pause, or by `keep`."""
+    """State from the step's Pause, or from `save_state`."""
     answers: tuple[Any, ...] = ()
-    """To all its questions so far, in their order."""
+    """Answers to all its questions so far, in order."""
     keep: Callable[[Any], Awaitable[None]] = unkept
-    """Journals a `state` in the middle of a step that has steps of its own: a crash then costs no more."""
+    """Saves `state` in the middle of a step with nested steps, so that a crash loses no finished one."""
 
 
 Run = Callable[[Stage], AsyncIterator[Event | Output | Pause]]

@@ -1,4 +1,4 @@
-"""What could be asked after a flow: its `next_flow`, each as a question of the person's."""
+"""Follow-up questions after a flow, one for each `next_flow`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rightseat.types.events import Suggestions
 log = logging.getLogger(__name__)
 MOST = 3
 LONGEST = 80
-# Tokens of what was asked and answered before.
+# Tokens of the question and of the answer before.
 BEFORE = 800
 
 
 async def suggested(flow: Flow, kit: Kit, question: str, answer: str) -> Suggestions | None:
-    """Up to three questions. One that the file gives is shown as it is; the others a model rewrites, in one
-    call for all of them. A model that cannot costs only those."""
+    """Return up to three questions. Those in the file are shown unchanged; the model writes the others in
+    one call. If it fails, only those are left out."""
     following = [(one, found) for one in flow.next_flow if (found := of(one, flow, kit))][:MOST]
     open_ones = [found for one, found in following if not one.question]
     try:
@@ -36,7 +36,7 @@ async def suggested(flow: Flow, kit: Kit, question: str, answer: str) -> Suggest
 
 
 def of(one: Next, flow: Flow, kit: Kit) -> Flow | None:
-    """The flow that is meant; None where there is none any more."""
+    """Return the flow that is named; None if it does not exist any more."""
     if one.plugin and one.plugin != flow.plugin:
         return kit.flows.get(f"{one.plugin}/{one.flow}")
     return kit.flows.get(f"{flow.plugin}/{one.flow}") or kit.flows.get(one.flow)

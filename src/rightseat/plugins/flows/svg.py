@@ -1,4 +1,4 @@
-"""A flow's picture as SVG: one file, no script, no font or style from elsewhere."""
+"""SVG of a flow diagram, with its layered layout: one file without scripts, external fonts or styles."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def way(line: Line, number: int, made: Layout) -> str:
 
 
 def port(line: Line, made: Layout) -> float:
-    """Where on its box an arrow begins: side by side with the others, in the order of where they lead."""
+    """Return the x offset where an edge leaves its node: side by side, in the order of the targets."""
     source = line.spots[0]
     beside = leaving(source, made)
     step = min(source.width / (len(beside) + 1), 60.0)
@@ -100,13 +100,13 @@ def port(line: Line, made: Layout) -> float:
 
 
 def leaving(source: Spot, made: Layout) -> list[Line]:
-    """From left to right; those that go back begin at the right end."""
+    """Return a node's outgoing edges from left to right, back edges last."""
     found = [line for line in made.lines if line.spots[0] is source]
     return sorted(found, key=lambda line: made.width if line.back else line.spots[1].x)
 
 
 def around(line: Line, number: int, made: Layout) -> str:
-    """Back to an earlier step: below its row, up along the right side, and in from above."""
+    """Return the path of a back edge: below the row, up the right side, and in from above."""
     source, target = line.spots
     below, above = source.y + source.height, target.y
     start, end = source.x + port(line, made), target.x + target.width / 4
@@ -127,7 +127,7 @@ def label(line: Line, made: Layout) -> str:
     if line.back:
         x, y = begin + width / 2 + PAD, top + GAP + 4
     else:
-        # At heights of their own, because the arrows of a choice begin side by side.
+        # At different heights, because the edges of a choice start side by side.
         part = HEIGHTS[leaving(source, made).index(line) % len(HEIGHTS)]
         x, y = begin + (target.x - begin) * part, top + min((target.y - top) * part, BELOW - GAP) + 4
     x = min(max(x, width / 2 + 2), made.width - width / 2 - 2)
@@ -139,5 +139,5 @@ def label(line: Line, made: Layout) -> str:
 
 
 def text(given: str) -> str:
-    """Nothing in it that XML forbids, or that would end the picture."""
+    """Escape text for XML and drop unprintable characters."""
     return escape("".join(char for char in given if char.isprintable()))

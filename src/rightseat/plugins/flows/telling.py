@@ -1,4 +1,4 @@
-"""What front ends are told of a step: `flow_step` before it runs, and with what came of it."""
+"""The `flow_step` event: sent before a step runs, and with its outcome."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def told(
 
 
 def shown(data: Any) -> Any:
-    """The data, or the beginning of it where it is long."""
+    """Return the data, or the start of its JSON where it is long."""
     encoded = json.encode(data)
     return data if len(encoded) <= SHOWN else encoded[:SHOWN].decode(errors="ignore") + "…"

@@ -1,6 +1,6 @@
-"""Prompts with names in braces: `{question}`, `{data}`, `{start.hosts[0].name}`.
+"""Templates with placeholders: `{question}`, `{data}`, `{start.hosts[0].name}`.
 
-Only what is known is filled in, once: every other brace is text, and so is whatever a value brings along.
+Only known names are filled in, once: other braces are text, and so are braces within values.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any
 from rightseat.documents.shape import written
 
 Find = Callable[[str], Any]
-"""The value of a name; Unknown when it is none."""
-# Doubled braces are how later versions of the original write the same.
+"""Returns the value of a name, or raises UnknownVariable."""
+# Later versions of the original format use doubled braces.
 _HOLE = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
 
 
 class Unknown(LookupError):
-    """Nothing is called so: the braces are text."""
+    """No variable has this name: the braces are text."""
 
 
 def holes(text: str) -> Iterator[str]:
-    """All that stands in braces, known or not."""
+    """Yield the content of all braces, known or not."""
     for hole in _HOLE.finditer(text):
         yield hole[1] or hole[2]
 
 
 def pieces(text: str, find: Find) -> list[str | tuple[str, Any]]:
-    """The text in pieces: what stays as it is, and (name, value) for what is filled in."""
+    """Split the template into literal text and (name, value) pairs."""
     made: list[str | tuple[str, Any]] = []
     place = 0
     for hole in _HOLE.finditer(text):
@@ -47,8 +47,8 @@ def filled(text: str, find: Find) -> str:
 
 
 def value_of(template: Any, find: Find) -> Any:
-    """Any value with its texts filled in. A text that is one name alone becomes what the name stands for: a
-    number stays a number."""
+    """Fill all strings within a value. A string that is one placeholder becomes the value itself: a number
+    stays a number."""
     match template:
         case str():
             whole = _HOLE.fullmatch(template)

@@ -1,7 +1,7 @@
-"""Conditions that are decided here and not by a model: `{path: start.count, above: 3}`, `all`, `any`, `not`.
+"""Conditions evaluated without a model: `{path: start.count, above: 3}`, `all`, `any`, `not`.
 
-A test is typed: a text is no number, and what cannot be compared is an error rather than a no. Where the path
-leads nowhere, every test but `exists: false` says no.
+Comparisons are typed: text is not a number, and incomparable values are an error, not false. If the path does
+not exist, every comparison except `exists: false` is false.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHAPES: dict[str, Callable[[Any], bool]] = {
 
 
 class BadCondition(StepFailed):
-    """It is no condition. The text says what to write."""
+    """The value is not a condition. The message says what to write."""
 
 
 class Test(Struct, frozen=True):
@@ -60,7 +60,7 @@ Condition = Test | Every | Some | Not
 
 
 def read(given: Any, depth: int = 0) -> Condition:
-    """The condition that a file gives; BadCondition when it is none."""
+    """Parse a condition of a flow file; raise InvalidCondition if it is none."""
     if not isinstance(given, dict) or depth > MAX_DEPTH:
         raise BadCondition("A condition is {path: …, equals: …}, or has all, any or not.")
     words = [word for word in (ALL, ANY, NOT) if word in given]
@@ -94,7 +94,7 @@ def test(given: dict[str, Any]) -> Test:
 
 
 def wrong(operator: str, value: Any) -> str | None:
-    """What is wrong with what stands after an operator."""
+    """Return what is wrong with an operator's operand; None if nothing is."""
     if operator == "is" and value not in SHAPES:
         return f"takes one of {', '.join(SHAPES)}"
     if operator == "exists" and not isinstance(value, bool):
@@ -110,7 +110,7 @@ def wrong(operator: str, value: Any) -> str | None:
 
 
 def shape_name(value: Any) -> Any:
-    """YAML reads `is: null` and `is: true` as values."""
+    """Return the type name as text: YAML reads `is: null` and `is: true` as values."""
     return written(value) if value is None or isinstance(value, bool) else value
 
 
@@ -153,7 +153,7 @@ def tested(path: str, operator: str, expected: Any, find: Find) -> bool:
 
 
 class Mismatch(Exception):
-    """Two values that this operator cannot compare."""
+    """The operator cannot compare these two values."""
 
 
 def equals(value: Any, expected: Any) -> bool:
@@ -175,7 +175,7 @@ def below(value: Any, expected: Any) -> bool:
 
 
 def order(value: Any, expected: Any) -> int:
-    """-1, 0 or 1: of two numbers, or of two points in time."""
+    """Compare two numbers or two dates; return -1, 0 or 1."""
     if number(value) and number(expected):
         return int(value > expected) - int(value < expected)
     first, second = moment(value), moment(expected)
@@ -211,7 +211,7 @@ def contains(value: Any, expected: Any) -> bool:
 
 
 def matches(value: Any, expected: Any) -> bool:
-    """By an engine that gives up rather than think for ever: the value is a stranger's."""
+    """Match with a regex engine that bounds its time: the value is untrusted."""
     if not isinstance(value, str) or not isinstance(expected, str):
         raise Mismatch(f"{there(value)} is not a text.")
     return checker({"pattern": expected}).problem(value) is None

@@ -1,4 +1,4 @@
-"""A step as it is written: in a flow's file, in on_error, or in the params of a step that has steps."""
+"""Parse steps of a flow file, of on_error, and of steps nested in params."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Remark = tuple[tuple[str, ...], str, str, Gravity]
 
 
 def step(value: Any, name: str) -> tuple[Step, list[Remark]]:
-    """The step and what is odd about it; ValueError says why it cannot be one."""
+    """Return the step and remarks about it; ValueError says why it is not a step."""
     if not isinstance(value, Mapping):
         raise ValueError("It is no step: a step has `call_type:` and mostly `params:`.")
     remarks: list[Remark] = []
@@ -74,12 +74,12 @@ def handler(value: Any, name: str, remarks: list[Remark]) -> Step | None:
 
 
 def sequence(value: Any, name: str, around: Flow, alone: str = "") -> Flow:
-    """Steps within a step as a flow of their own: one, or a list of them that run in their order. `alone` is
-    what one is called that is no list and has no name."""
+    """Parse a nested step, or a list run in order, as a flow. `default_name` is for a single step without
+    a name."""
     given = value if isinstance(value, list) else [value]
     if not given:
         raise ValueError("It has no steps.")
-    # Whatever is called `end` does not run.
+    # A step named `end` does not run.
     unnamed = "" if isinstance(value, list) or alone == END else alone
     names: list[str] = []
     for number, one in enumerate(given):
@@ -105,7 +105,7 @@ def sequence(value: Any, name: str, around: Flow, alone: str = "") -> Flow:
 
 
 def text(value: Any) -> str:
-    """A name or a sentence. YAML makes numbers and booleans of some that were meant as words."""
+    """Return a name or sentence as text; YAML may have read it as a number. Booleans become empty."""
     if isinstance(value, bool) or value is None:
         return ""
     return str(value).strip() if isinstance(value, str | int | float) else ""

@@ -1,4 +1,4 @@
-"""What time it is where the person is."""
+"""Current time in the user's time zone."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LONGEST = 64
 
 
 def now(turn: Turn) -> datetime:
-    """In the zone that the application names, else in the server's."""
+    """Return the time in the zone that the application names, else in the server's."""
     for name in named(turn):
         try:
             return datetime.now(ZoneInfo(name))
         except (ValueError, OSError, LookupError):
-            # Not a zone, or not one that this machine knows.
+            # Not a zone known to this machine.
             continue
     return datetime.now().astimezone()
 
 
 def named(turn: Turn) -> Iterator[str]:
-    """Names that could be the zone's: of the application's properties and of what it says of itself."""
+    """Yield possible zone names from the application's properties, config and context."""
     pairs: list[tuple[str, Any]] = [
         *turn.forwarded.properties.items(),
         *turn.forwarded.config.items(),

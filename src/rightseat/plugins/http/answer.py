@@ -1,4 +1,4 @@
-"""What an API answered: text within a budget for the model, files for the user, errors as errors."""
+"""Results of an operation: text within a token budget for the model, files for the user, HTTP errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rightseat.types.events import Artifact
 from rightseat.types.tools import Result, failure
 
 BUDGET = 16_000
-"""Tokens, where nobody knows how much the model can take."""
+"""Tokens of a result if the model's budget is unknown."""
 ERROR_TOKENS = 500
 TEXTUAL = ("json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "csv", "graphql", "x-ndjson")
 TOLD = ("content-type", "content-length", "last-modified", "etag", "location")
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """`result` is what a model reads of it, `artifact` is the user's."""
+    """Outcome of a call: `result` for the model, `artifact` for the user."""
 
     fetched: Fetched
     hide: Hiding
@@ -37,7 +37,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> Any:
-        """The whole of it as data, for a program: JSON as its value, else text; of a file what it is."""
+        """Full response as data: parsed JSON, else text; of a file its description and content."""
         return self.artifact.content if self.is_file and self.artifact else value_of(self.fetched, self.hide)
 
 
@@ -61,7 +61,7 @@ async def answered(
 
 
 def described(operation: Operation, status: int) -> Response | None:
-    """What the document says of answers with this status: exactly, by its kind, or by default."""
+    """Find the documented response: by exact status, by class (`2XX`), or `default`."""
     wanted = (str(status), f"{status // 100}XX", "default")
     for one in wanted:
         for response in operation.responses:
@@ -86,15 +86,12 @@ def phrase(status: int) -> str:
         return str(status)
 
 
-# Files
-
-
 def is_binary(fetched: Fetched, response: Response | None) -> bool:
     media = plain_media(fetched.content_type)
     if response is not None and response.schema is not None and is_file(response.schema, response.schema):
         return not media.endswith("/json") or "json" in response.media
     if not media or media == "application/octet-stream":
-        # The server does not say: what the document says, and what the bytes look like.
+        # No usable content type: go by the document, then by the bytes.
         text = not media or (response is not None and is_text(plain_media(response.media)))
         return not text or looks_binary(fetched.data)
     return not is_text(media)
@@ -129,11 +126,8 @@ def as_file(operation: Operation, fetched: Fetched, hide: Hiding) -> Artifact:
     return Artifact(f"file-{secrets.token_hex(8)}", "file", name, content)
 
 
-# Errors
-
-
 async def refused(operation: Operation, fetched: Fetched, hide: Hiding, accounts: list[str]) -> Result:
-    """A failure that says what the server thinks is wrong, and what to look at."""
+    """Return a failure with the status, the documented meaning and the server's own text."""
     said = [f"{operation.method.upper()} {operation.path} answered {phrase(fetched.status)}."]
     response = described(operation, fetched.status)
     if response is not None and response.description:

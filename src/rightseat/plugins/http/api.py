@@ -1,4 +1,4 @@
-"""Calls to a plugin's servers: guarded, signed, repeated where that harms nobody."""
+"""API client of a plugin: sends signed requests within the policy and retries the repeatable ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BUSY = (408, 429, 500, 502, 503, 504)
 
 
 class Repeatable(UpstreamBusy):
-    """An answer after which the same request may do better."""
+    """A response with a retryable status; carries the response for the case that all retries fail."""
 
     def __init__(self, fetched: Fetched) -> None:
         super().__init__(
@@ -47,7 +47,7 @@ class Repeatable(UpstreamBusy):
 
 
 class Api:
-    """One plugin's servers. It holds connections and tokens, so close it."""
+    """HTTP client for one plugin's servers. Holds connections and tokens: close it after use."""
 
     def __init__(self, plugin: Plugin, gate: Gate) -> None:
         self.plugin = plugin
@@ -61,7 +61,7 @@ class Api:
         )
 
     def servers(self, operation: Operation) -> tuple[str, ...]:
-        """Where the operation may be sent, the preferred one first."""
+        """Return the server URLs of the operation, the preferred one first."""
         if self.gate.server:
             return (self.gate.server,)
         return tuple(dict.fromkeys(server.url for server in operation.servers))
@@ -70,12 +70,12 @@ class Api:
         return await self.credentials.of(turn)
 
     def draft(self, operation: Operation, arguments: Mapping[str, Any], files: Files, key: str = "") -> Draft:
-        """The request; with a key of its own unless the caller has one for it."""
+        """Build the request, with a random idempotency key unless the caller passes one."""
         key = key or str(uuid.uuid4())
         return draft(operation, arguments, files, limit=self.gate.max_upload, key=key)
 
     async def send(self, operation: Operation, request: Draft, turn: Turn) -> tuple[Fetched, Identity]:
-        """The answer, whatever its status, and who asked. A token that is not taken is renewed once."""
+        """Send the request; returns the response and the identity used. A 401 renews tokens once."""
         servers = self.servers(operation)
         if not servers:
             raise CallerError(
@@ -92,7 +92,7 @@ class Api:
         return fetched, identity
 
     async def repeated(self, servers: tuple[str, ...], request: Draft, identity: Identity) -> Fetched:
-        """Tried again, and at the next server, as far as the request may be repeated."""
+        """Fetch with retries, moving on to the next server; a request that is not retryable is sent once."""
         if not request.repeatable:
             return await self.once(servers[0], request, identity)
         turns = itertools.cycle(servers)
@@ -128,7 +128,7 @@ class Api:
                 method=request.method,
                 headers=headers,
                 body=request.body,
-                # A credential goes to the server that it is for, and nowhere else.
+                # Redirects to another origin must not receive the credentials.
                 same_origin=bool(identity.values),
                 query=identity.escaped_query,
             )
@@ -141,7 +141,7 @@ class Api:
 
 
 def mine(request: Draft, identity: Identity) -> Draft:
-    """Without any query parameter that an argument has named like a credential."""
+    """Return the request without query parameters that have the name of a credential."""
     taken = {escaped(name).lower() for name in identity.query}
     return replace(
         request,
@@ -150,13 +150,13 @@ def mine(request: Draft, identity: Identity) -> Draft:
 
 
 def named(header: str, identity: Identity) -> bool:
-    """Whether an argument's header is one that says who calls: then it is ours."""
+    """Tell whether the header is set by the credentials; then the argument's value is dropped."""
     ours = {name.lower() for name in identity.headers} | ({"cookie"} if identity.cookies else set())
     return header.lower() in ours
 
 
 def asked_wait(text: str) -> float | None:
-    """Retry-After as seconds: it may be a number or a date."""
+    """Parse a Retry-After header, a number or a date, into seconds; None if it is neither."""
     text = text.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

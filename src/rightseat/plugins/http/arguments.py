@@ -1,4 +1,4 @@
-"""A call's arguments: what the model is shown, what it left out, what is filled in by the document."""
+"""Arguments of an operation: the schema shown to the model, defaults, checks and what is missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST_EXAMPLE = 200
 
 
 class Arguments:
-    """Those of one operation. There is one for every operation: little is done before it is used."""
+    """Arguments of one operation. Schemas and validators are built on first use."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
@@ -41,7 +41,7 @@ class Arguments:
 
     @cached_property
     def schema(self) -> Schema:
-        """Without what a model has no business with."""
+        """JSON Schema of the arguments, without credentials and the idempotency key."""
         whole = self.operation.arguments
         made = {"type": "object", **whole}
         made["properties"] = {
@@ -52,7 +52,7 @@ class Arguments:
 
     @cached_property
     def shown(self) -> Schema:
-        """For the model: examples are in words, and what has a default need not be said."""
+        """JSON Schema for the model: examples in descriptions, arguments with a default not required."""
         made = walked(self.schema, explained)
         made["required"] = [name for name in self.schema["required"] if not self.has_default(name)]
         if made["required"]:
@@ -63,7 +63,7 @@ class Arguments:
 
     @cached_property
     def files(self) -> dict[str, bool]:
-        """The arguments that are files; True for a list of them."""
+        """File arguments by name; True for a list of files."""
         found = {}
         for name, inner in self.schema["properties"].items():
             if is_file(inner, self.schema):
@@ -87,7 +87,7 @@ class Arguments:
             return False
 
     def settled(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What a model sent, without what it only filled in as empty, and with the document's defaults."""
+        """Drop hidden and empty arguments of a model's call and add the document's defaults."""
         kept = {name: value for name, value in given.items() if name not in self.hidden}
         return self.completed(self.schema, kept)
 
@@ -117,27 +117,27 @@ class Arguments:
         return value
 
     def meant(self, schema: Any, value: Any, required: bool) -> bool:
-        """Whether null or "" is a value here, and not a way to say that there is none."""
+        """Tell whether null or "" is a real value here rather than a placeholder for a missing one."""
         inner = resolved(schema, self.schema)
         if value == "" and required:
             return "" in (inner.get("enum") or ())
         return self.fits(inner, value)
 
     def known(self, settled: dict[str, Any]) -> dict[str, Any]:
-        """Without what the operation has no place for: it would be agreed to and never sent."""
+        """Drop arguments the operation does not declare: they would be approved but never sent."""
         return {name: value for name, value in settled.items() if name in self.schema["properties"]}
 
     def missing(self, settled: dict[str, Any]) -> list[tuple[str, ...]] | None:
-        """What is required and not there, files aside; None where there is more than that to say."""
+        """Return the paths of required values that are missing, except files; None on any other violation."""
         found = self.exact.missing(settled)
         return None if found is None else [path for path in found if path[0] not in self.files or path[1:]]
 
     def wrong(self, settled: dict[str, Any]) -> str | None:
-        """What is wrong with arguments that are complete."""
+        """Return the first violation in complete arguments, or None."""
         return self.exact.problem(settled) or numerals.problem(self.schema, settled)
 
     def problem(self, given: Any) -> str | None:
-        """What is wrong with a model's arguments. That some are missing is not: the user is asked."""
+        """Return the first violation in a model's arguments, or None. Missing ones are asked of the user."""
         if not isinstance(given, dict):
             return "the arguments must be a JSON object"
         try:
@@ -147,7 +147,7 @@ class Arguments:
             return f"the API's document cannot be used here: {error.message}"
 
     def form(self, paths: list[tuple[str, ...]]) -> Schema:
-        """The schema of these values alone, for the user to fill in: objects stay around what is in them."""
+        """Build the form schema for the values at these paths, nested as in the arguments."""
         form: Schema = {"type": "object", "properties": {}, "required": []}
         for *around, name in paths:
             place = form
@@ -162,7 +162,7 @@ class Arguments:
         return form
 
     def at(self, path: tuple[str, ...]) -> Schema:
-        """What the value at a path looks like."""
+        """Return the schema of the value at a path."""
         found: Any = self.schema
         for key in path:
             found = properties(found, self.schema).get(key, {})
@@ -175,7 +175,7 @@ class Arguments:
 
 
 def explained(schema: Schema) -> Schema:
-    """Examples and files in words: not every model is shown the rest of a schema."""
+    """Write examples and file hints into the description: not every model sees the other keywords."""
     made = {key: value for key, value in schema.items() if key != "example"}
     words = [str(made.get("description") or "").strip()]
     examples = [schema["example"]] if "example" in schema else schema.get("examples")

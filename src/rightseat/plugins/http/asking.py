@@ -1,4 +1,4 @@
-"""Questions before a call: for values, for a file, for a yes; and where a call stands between them."""
+"""Questions before a call (values, files, approval) and the progress of a call between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Stage = Literal["start", "values", "file", "confirm"]
 
 @dataclass(slots=True)
 class Progress:
-    """`stage` is what was asked last, `answer` what came of it. `sealed` is what was agreed to."""
+    """State of a call between questions. `stage` is the last question, `answer` the user's answer to it."""
 
     arguments: dict[str, Any]
     stage: Stage = "start"
@@ -38,12 +38,12 @@ class Progress:
 
     @property
     def said(self) -> dict[str, Any]:
-        """Values that the last answer gave."""
+        """Argument values from the last answer."""
         return self.answer if self.stage in ("values", "file") and isinstance(self.answer, dict) else {}
 
     @property
     def seal(self) -> str:
-        """Of the exact arguments and the contents of the files."""
+        """Hash of the exact arguments and file contents: an approval holds for this call only."""
         digests = {name: [file.digest for file in found] for name, found in self.files.items()}
         return hashlib.sha256(msgspec.json.encode([self.arguments, digests], order="sorted")).hexdigest()
 
@@ -81,7 +81,7 @@ def file_question(
 
 
 def confirmation(operation: Operation, servers: tuple[str, ...], request: Draft, progress: Progress) -> Pause:
-    """Says what will really be sent. No words of the plugin's author are in it: they might say otherwise."""
+    """Ask for approval of the exact request. The plugin author's texts are left out: they may mislead."""
     hosts = " or ".join(dict.fromkeys(urlsplit(url).netloc for url in servers)) or "no server"
     exact = msgspec.json.encode(progress.arguments).decode()
     prefix = urlsplit(servers[0]).path.rstrip("/") if servers else ""
@@ -97,5 +97,5 @@ def chinese(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Nothing that a screen does not show, or shows in another order."""
+    """Escape characters that a screen hides or reorders."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,4 +1,4 @@
-"""The body of a request: JSON, forms with and without files, text, XML, bytes."""
+"""Request bodies: JSON, urlencoded and multipart forms, text, XML, files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CARRYING = ("POST", "PUT", "PATCH")
 
 
 class Written:
-    """A body in bytes, and what they are."""
+    """Encoded body and its content type."""
 
     def __init__(self, data: bytes, media: str) -> None:
         self.data = data
@@ -35,7 +35,7 @@ def is_json(media: str) -> bool:
 def written(
     body: Body, arguments: Mapping[str, Any], files: Files, *, method: str, limit: int
 ) -> Written | None:
-    """The body that these arguments make; None where there is none to send. `files` are by argument."""
+    """Encode the body from the arguments; None if there is nothing to send."""
     media = body.media.partition(";")[0].strip().lower()
     if media.endswith("x-www-form-urlencoded"):
         value = fields_of(body, arguments)
@@ -95,7 +95,7 @@ def form_parts(body: Body, arguments: Mapping[str, Any], files: Files, limit: in
             ]
             continue
         item = present(item)
-        # A list is one part for each element, unless it is said to be written as a whole.
+        # A list becomes one part per element, unless the encoding gives a media type.
         for one in item if isinstance(item, list) and not encoding.media else [item]:
             if one is not None:
                 parts.append(field_part(name, one, encoding))
@@ -103,7 +103,7 @@ def form_parts(body: Body, arguments: Mapping[str, Any], files: Files, limit: in
 
 
 def file_media(file: Attached, said: str) -> str:
-    """As the file itself says, unless the document knows exactly one kind."""
+    """Return the documented media type if it is a single one, else the file's own."""
     return said if said and "*" not in said and "," not in said else file.media
 
 
@@ -119,7 +119,7 @@ def xml(body: Body, value: Any) -> str:
 
 
 def element(name: str, value: Any) -> str:
-    # A name that is no XML name stands as an attribute: it must not end the tag.
+    # A key that is not a valid XML name becomes an attribute, so that it cannot break the tag.
     tag = name if name.replace("_", "a").replace("-", "a").isalnum() and not name[0].isdigit() else ""
     head, tail = (tag, tag) if tag else (f"item name={quoteattr(name)}", "item")
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Who a plugin's calls are made as: by plugin.json, the configuration, or the caller's own headers."""
+"""Credentials of a plugin's calls: from plugin.json, the configuration, or the caller's own headers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ V = TypeVar("V")
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Everything that one call says of who makes it. `values` must never be seen again."""
+    """Credentials of one call. `secret_values` are redacted from its response."""
 
     headers: dict[str, str] = {}
     query: dict[str, str] = {}
     cookies: dict[str, str] = {}
     values: tuple[str, ...] = ()
     renew: tuple[Callable[[], None], ...] = ()
-    """To be called when the server did not take it: what was fetched is fetched anew."""
+    """Called after a 401: drop cached tokens so that new ones are fetched."""
 
     def __repr__(self) -> str:
         return "Identity(***)"
@@ -57,7 +57,7 @@ class Credentials:
 
     @property
     def names(self) -> list[str]:
-        """What is sent, for a message: never the values."""
+        """Kinds and names of the credentials for error messages, never the values."""
         named = [f"{auth.kind} {' and '.join(auth.args)}".strip() for auth in self.plugin.auth]
         return list(dict.fromkeys(named))
 
@@ -77,7 +77,7 @@ class Credentials:
                 continue
             into = {"header": headers, "param": query, "cookie": cookies}[auth.kind]
             for name, given in auth.args.items():
-                # One that is empty was never filled in: the server says what it thinks of that.
+                # An empty credential is not sent: the server's error explains it.
                 if value := self.value(name, given, turn):
                     into[name] = value
                     values.append(value)
@@ -86,7 +86,7 @@ class Credentials:
         )
 
     def value(self, name: str, given: Any, turn: Turn) -> str:
-        """The value of a credential: the caller's own, the configuration's, or plugin.json's."""
+        """Return a credential's value: the caller's header, the configuration's value, or plugin.json's."""
         header = by_name(self.gate.caller, name)
         if header is not None:
             own = turn.headers.get(header.lower(), "")
@@ -106,7 +106,7 @@ class Credentials:
                 raise ConfigError(f"{key}: {text} is not in the plugin's folder. {ELSEWHERE}")
             return resolve(text, key, folder=self.plugin.folder).reveal()
         except ConfigError as error:
-            # Which variable or file it is concerns the operator, not the model or the caller.
+            # The variable or file name is for the operator's log only.
             log.warning("%s", error.message)
             raise CallerError(
                 f"The credential {name!r} of plugin {self.plugin.id} is not set up here. "
@@ -114,7 +114,7 @@ class Credentials:
             ) from None
 
     def check_names(self) -> None:
-        """What the configuration sets must be something that the plugin uses: else it is a typing error."""
+        """Raise ConfigError for a configured credential that the plugin does not use."""
         known = {name.lower() for auth in self.plugin.auth for name in known_names(auth)}
         for name in (*self.gate.credentials, *self.gate.caller):
             if name.lower() not in known:

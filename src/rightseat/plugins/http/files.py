@@ -1,4 +1,4 @@
-"""Files that the user attached, for an operation's fields that take one."""
+"""User attachments for operation fields that take a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN = "application/octet-stream"
 
 
 class Attached(Struct, frozen=True):
-    """`packed` is what the client sent; it is unpacked only when it is sent on."""
+    """Attached file. `payload` is as the client sent it and is decoded only for the request."""
 
     name: str
     media: str
@@ -52,14 +52,14 @@ def too_large(name: str, limit: int) -> CallerError:
 
 
 def attached(messages: Iterable[Message]) -> list[Attached]:
-    """All files and pictures that the conversation holds, the newest first, each name once."""
+    """List files and images of the user's messages, newest first, each name once."""
     found: dict[str, Attached] = {}
     for message in reversed(list(messages)):
         for part in reversed(message.parts if message.role == "user" else ()):
             if isinstance(part, Text) or (file := as_file(part)) is None:
                 continue
             name, number = file.name, 2
-            # Two of one name are an old and a new one; two without a name are just two.
+            # A repeated name is a newer version; different unnamed files get numbers.
             while not part.name and name in found and found[name].digest != file.digest:
                 name, number = numbered(file.name, number), number + 1
             found.setdefault(name, Attached(name, file.media, file.packed, file.encoded))
@@ -81,7 +81,7 @@ def as_file(part: File | Image) -> Attached | None:
         encoded = carried[2].lower().endswith(";base64")
         data = data[carried.end() :]
     elif isinstance(part, Image):
-        # An address: it is never fetched for a plugin, because the client chose it.
+        # A URL chosen by the client is never fetched for a plugin.
         return None
     media = plain_media(media) or mimetypes.guess_type(name)[0] or UNKNOWN
     if not name and isinstance(part, Image):
@@ -95,7 +95,7 @@ def numbered(name: str, number: int) -> str:
 
 
 def plain_name(name: str) -> str:
-    """No path, no control characters: it goes into a request's head."""
+    """Strip directories and control characters from a file name: it goes into a header."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return "".join(char for char in last if char.isprintable())[:200].strip()
 
@@ -106,7 +106,7 @@ def plain_media(media: str) -> str:
 
 
 def chosen(files: list[Attached], wanted: str) -> Attached | None:
-    """The file that is meant by a name. A single one is meant by any."""
+    """Find the attachment by name, loosely; the only attachment matches any name."""
     name = plain_name(wanted)
     for same in (str, str.casefold, stem):
         for file in files:

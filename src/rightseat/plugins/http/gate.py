@@ -1,4 +1,4 @@
-"""What the operator allows a plugin: where it may call, who must agree, how long and how much."""
+"""Operator's policy for a plugin: allowed hosts, approval, timeouts, sizes, credentials."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """Comes from the configuration only: nothing in a plugin's folder and nothing a model says changes it."""
+    """Limits of a plugin's API calls. Comes from the configuration only, never from the plugin or a model."""
 
     allow: tuple[str, ...] = ()
-    """Hosts and networks that may be called although they are not public."""
+    """Non-public hosts and networks that may be called."""
     server: str = ""
-    """Called instead of the servers that the document names."""
+    """URL that replaces the document's servers."""
     confirm: Confirm = "dangerous"
-    """Which operations a person must agree to first."""
+    """Operations that need the user's approval."""
     seconds: float = 30.0
-    """For one request and its whole answer."""
+    """Timeout of one request with its whole response."""
     retries: int = 2
-    """How often a request that may be repeated is tried again."""
+    """Retries of a retryable request."""
     patience: float = 5.0
-    """The longest wait, in seconds, between two tries; a server that asks for more is not waited for."""
+    """Longest wait in seconds between two tries; a longer Retry-After ends the retries."""
     max_bytes: int = 8 << 20
-    """Of an answer, unpacked."""
+    """Largest response, decompressed."""
     max_upload: int = 20 << 20
-    """Of one attached file."""
+    """Largest attached file."""
     credentials: dict[str, Secret] = {}
-    """Values for what plugin.json's auth names, in place of those there: a header, a parameter …"""
+    """Values that replace those of plugin.json's auth, by header or parameter name."""
     caller: dict[str, str] = {}
-    """The same from a header of whoever asks: credential → header. Without that header no call is made."""
+    """Credential name → request header of the caller that supplies it; without the header no call is made."""
 
     def asks(self, operation: Operation) -> bool:
         match self.confirm:

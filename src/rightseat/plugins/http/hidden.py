@@ -1,4 +1,4 @@
-"""Blotting out credentials in whatever comes back: servers like to repeat what they were sent."""
+"""Redaction of credentials in responses: servers may echo what they were sent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ BLOT = "***"
 
 
 class Hiding:
-    """Replaces these values, and every secret that the process knows, in each of their usual spellings."""
+    """Replaces credentials, in all usual encodings, and every secret known to the process."""
 
     def __init__(self, values: tuple[str, ...] = ()) -> None:
         found: set[str] = set()
         for value in values:
-            # `Bearer x`: the second word alone is the secret.
+            # Of `Bearer x` also `x` alone.
             for part in (value, value.partition(" ")[2]):
                 json = msgspec.json.encode(part).decode()[1:-1]
                 found |= {part, json, escaped(part), plus(part), cookie_safe(part)}

@@ -1,4 +1,4 @@
-"""The servers that a plugin may call: those it names itself, and of those the public ones."""
+"""Hosts that a plugin may call: its own servers, if public or allowed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rightseat.http.fetch.rules import NotPublic
 
 
 def not_allowed(plugin: str, error: NotPublic) -> AddressRefused:
-    """The same, with what to write: who runs this server chose the plugin, and may mean it."""
+    """Return an error that names the setting which allows the address."""
     return AddressRefused(
         f"Plugin {plugin}'s server {error.host!r} is not at a public address, so it is not called. "
         f'To allow it, write allow = ["{error.host}"] in [[plugins]] of rightseat.toml.'
@@ -15,7 +15,7 @@ def not_allowed(plugin: str, error: NotPublic) -> AddressRefused:
 
 
 def hosts_of(*urls: str) -> list[str]:
-    """The hosts of these addresses, each with its port. One that cannot be read is left to its call."""
+    """Return `host:port` of each URL. Invalid URLs are skipped: calling them raises the error."""
     from rightseat.http.fetch.target import target
 
     hosts: list[str] = []
@@ -25,7 +25,7 @@ def hosts_of(*urls: str) -> list[str]:
         except CallerError:
             continue
         hosts.append(f"{found.host}:{found.port}")
-        # http at its own port mostly leads to https at its own.
+        # Port 80 usually redirects to 443.
         if found.port == 80:
             hosts.append(f"{found.host}:443")
     return hosts

@@ -1,4 +1,4 @@
-"""multipart/form-data, written as browsers write it."""
+"""Encoder for multipart/form-data, with the quoting of browsers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Part(Struct, frozen=True):
 
 
 def multipart(parts: list[Part], media: str = "multipart/form-data") -> tuple[bytes, str]:
-    """The body and its content type."""
+    """Return the encoded body and its content type with the boundary."""
     boundary = f"rightseat-{secrets.token_hex(16)}"
     made = bytearray()
     for part in parts:

@@ -1,4 +1,4 @@
-"""Tokens from a sign-in server: fetched by one at a time, and kept until shortly before they end."""
+"""Access tokens from an OIDC token endpoint, cached per owner until shortly before they expire."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Token(Struct, frozen=True):
 
 
 class Slot:
-    """One owner's token. Whoever comes while it is fetched waits for it."""
+    """One owner's token, with a lock so that concurrent calls fetch it once."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -80,13 +80,13 @@ class Tokens:
     def grant(self) -> str:
         said = self.option("grant")
         if not said:
-            # The original has one way only, and this is its name for the address.
+            # `access_token_url` is the key of the legacy exchange, which has no `grant`.
             return ORIGINAL if self.option("access_token_url") else "client_credentials"
         return GRANTS.get(said, said)
 
     @property
     def header(self) -> str:
-        """The request header that carries the token."""
+        """Request header that carries the token."""
         otherwise = "access-token" if self.grant == ORIGINAL else "Authorization"
         return self.option("header") or next(iter(self.auth.args), otherwise)
 
@@ -106,7 +106,7 @@ class Tokens:
             return slot.token
 
     def forgetting(self, token: Token) -> Callable[[], None]:
-        """A function that gives up this token, unless there is a newer one already."""
+        """Return a function that drops this token from the cache; a newer one stays."""
 
         def forget() -> None:
             for slot in self.slots.values():
@@ -124,7 +124,7 @@ class Tokens:
         return slot
 
     def subject(self, turn: Turn) -> str:
-        """The person's own token, which is exchanged for one of this API; nothing where none is needed."""
+        """Return the caller's own token for a token exchange; empty for other grants."""
         if self.grant not in (ORIGINAL, EXCHANGE):
             return ""
         given = self.auth.args.get(self.header) or self.auth.options.get("access_token")
@@ -142,7 +142,7 @@ class Tokens:
             try:
                 return await self.ask({"grant_type": "refresh_token", "refresh_token": old.refresh}, turn)
             except RightseatError:
-                # It may have been used up or withdrawn: the long way is still open.
+                # The refresh token may be used up or revoked: request a new token.
                 pass
         if self.grant == ORIGINAL:
             return await self.ask({"access_token": subject}, turn)
@@ -187,7 +187,7 @@ class Tokens:
         return self.read(reply)
 
     def read(self, reply: Fetched) -> Token:
-        # What the server said may hold the very secret that it did not take: its status must do.
+        # The body may repeat the rejected secret: report the status only.
         if reply.status != 200 and reply.status != 201:
             raise UpstreamDenied(
                 f"The sign-in server of plugin {self.plugin} gave no token (status {reply.status}). "

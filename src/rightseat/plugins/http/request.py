@@ -1,4 +1,4 @@
-"""An operation and its arguments as a request, before any credential is in it."""
+"""HTTP request for an operation and its arguments, before credentials are added."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY_HEADER = "idempotency-key"
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """`path` and `query` are escaped; `query` and `cookies` are `name=value` each."""
+    """Request without credentials. `path` and `query` are escaped; `query`, `cookies` hold `name=value`."""
 
     method: str
     path: str
@@ -33,7 +33,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     repeatable: bool = False
 
     def url(self, server: str, extra: tuple[str, ...] = ()) -> str:
-        """Where it goes. Whatever the arguments are, that is below the server's own address."""
+        """Return the URL; CallerError if the arguments lead outside the server's base URL."""
         from rightseat.http.fetch.target import target
 
         here = urlsplit(server)
@@ -49,7 +49,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 def draft(
     operation: Operation, arguments: Mapping[str, Any], files: Files, *, limit: int, key: str = ""
 ) -> Draft:
-    """The request. `limit` is for one file; `key` goes where the document has a header for such a key."""
+    """Build the request. `limit` is the size of one file; `key` fills a declared Idempotency-Key header."""
     method = operation.method.upper()
     queries: list[str] = []
     headers: dict[str, str] = {"Accept": accepted(operation)}
@@ -86,7 +86,7 @@ def draft(
 
 
 def with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str]:
-    """One header set: another with the same name in other letters is the same header."""
+    """Return the headers with one set; names compare case-insensitively."""
     return {**{key: old for key, old in headers.items() if key.lower() != name.lower()}, name: value}
 
 
@@ -98,14 +98,14 @@ def key_parameter(operation: Operation) -> Parameter | None:
 
 
 def accepted(operation: Operation) -> str:
-    """What the document says it answers with, and anything else rather than nothing."""
+    """Return the Accept header: the documented media types of successes, then anything."""
     good = [one.media for one in operation.responses if one.status[:1] in "2d" and one.media]
     plain = [media for media in dict.fromkeys(good) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)]
     return ", ".join([*plain, "*/*;q=0.5"]) if plain else "*/*"
 
 
 def filled(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The path with its values in it, and what stands in the document's own path as a query."""
+    """Fill the path template; returns the path and the fixed query of the document's path."""
     template, _, query = operation.path.partition("?")
     places = {one.name: one for one in operation.parameters if one.place == "path"}
     pieces: list[str] = []
@@ -144,14 +144,14 @@ def texts(value: Any) -> list[str]:
 
 
 def unwrapped(text: str) -> str:
-    """Without any escapes, however often they were escaped: servers differ in how often they look."""
+    """Unquote repeatedly: servers differ in how often they decode a path."""
     for _ in range(UNWRAPPINGS):
         text = unquote(text)
     return text
 
 
 def climbs(part: str) -> bool:
-    # `..;x` climbs on servers that take what follows `;` as a parameter, and a zero byte may be no character.
+    # Some servers treat what follows `;` as a parameter (`..;x`) and ignore control characters.
     seen = unwrapped(part).partition(";")[0]
     return "".join(char for char in seen if char > " ") in (".", "..")
 

@@ -1,4 +1,4 @@
-"""Looking into an operation's schemas: references, files, properties. They hold local `$defs` only."""
+"""Schema helpers for an operation: references, properties, files. `$ref` points into local `$defs` only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPELESS: Schema = {}
 
 
 def resolved(schema: Any, root: Schema) -> Schema:
-    """The schema itself, where it is only a reference."""
+    """Follow `$ref` and return the schema it points to; an empty schema where it leads nowhere."""
     for _ in range(DEEPEST):
         if not isinstance(schema, dict):
             return TYPELESS
@@ -25,14 +25,14 @@ def resolved(schema: Any, root: Schema) -> Schema:
 
 
 def options(schema: Any, root: Schema, level: int = 0) -> list[Schema]:
-    """The schema, and those that it is made of by anyOf, oneOf and allOf."""
+    """Return the schema and, recursively, its anyOf, oneOf and allOf parts."""
     found = resolved(schema, root)
     inner = [part for word in CHOICES for part in found.get(word) or () if level < DEEPEST]
     return [found, *(one for part in inner for one in options(part, root, level + 1))]
 
 
 def properties(schema: Any, root: Schema) -> dict[str, Any]:
-    """Every property that the schema names, in any of its parts."""
+    """Return the properties declared in the schema or any of its parts."""
     made: dict[str, Any] = {}
     for one in options(schema, root):
         for name, inner in (one.get("properties") or {}).items():
@@ -41,14 +41,14 @@ def properties(schema: Any, root: Schema) -> dict[str, Any]:
 
 
 def together(schema: Any, root: Schema, level: int = 0) -> list[Schema]:
-    """The schema, and those that hold beside it by allOf."""
+    """Return the schema and, recursively, its allOf parts."""
     found = resolved(schema, root)
     inner = found.get("allOf") or () if level < DEEPEST else ()
     return [found, *(one for part in inner for one in together(part, root, level + 1))]
 
 
 def items(schema: Any, root: Schema) -> Any:
-    """What the elements of an array look like, if that is said."""
+    """Return the schema of an array's items, or None."""
     return next((one["items"] for one in options(schema, root) if isinstance(one.get("items"), dict)), None)
 
 
@@ -57,13 +57,13 @@ def is_file(schema: Any, root: Schema) -> bool:
 
 
 def is_files(schema: Any, root: Schema) -> bool:
-    """Whether it is a list of files."""
+    """Tell whether the schema is a list of files."""
     inner = items(schema, root)
     return inner is not None and is_file(inner, root)
 
 
 def walked(schema: Any, change: Any, level: int = 0) -> Any:
-    """A copy of the schema with `change` made to it and to every schema in it."""
+    """Return a copy with `change` applied to the schema and every subschema, innermost first."""
     if not isinstance(schema, dict) or level > 2 * DEEPEST:
         return schema
     made: Schema = {}

@@ -1,4 +1,4 @@
-"""Values as they stand in a path, a query, a header or a cookie: OpenAPI's styles."""
+"""Parameter encoding for path, query, header and cookie by OpenAPI style."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rightseat.plugins.operation import Parameter
 
 Encode = Callable[[str], str]
 DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-# `&`, `#`, `+` and `%` would end the value or change it: they are escaped even where reserved is allowed.
+# `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
 RESERVED = ":/?[]@!$'()*,;="
-# RFC 6265's cookie-octets, less those that some servers split at.
+# RFC 6265 cookie-octets, except those that some servers split at.
 COOKIE = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 DEEPEST = 16
 
@@ -40,17 +40,17 @@ def cookie_safe(text: str) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value as text: a string as it is, anything else as JSON writes it."""
+    """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def by_media(value: Any, media: str) -> str:
-    """A parameter that the document gives a media type: JSON, unless it is text."""
+    """Encode a parameter with a media type: as JSON unless it is text."""
     return plain(value) if media.startswith("text/") else msgspec.json.encode(value).decode()
 
 
 def present(value: Any) -> Any:
-    """Without nulls: nothing of these styles can say null."""
+    """Drop nulls of a list or object: no style can encode them."""
     match value:
         case list():
             return [item for item in value if item is not None]
@@ -67,7 +67,7 @@ def flat(value: list[Any] | dict[str, Any]) -> list[str]:
 
 
 def pairs(name: str, value: Any, style: str, explode: bool, encode: Encode) -> list[str]:
-    """`name=value` once or more: for a query, a urlencoded form, a cookie."""
+    """Encode a value as `name=value` pairs for a query, a urlencoded form or a cookie."""
     value = present(value)
     key = escaped(name) if encode is not plus else plus(name)
     match value:
@@ -87,7 +87,7 @@ def pairs(name: str, value: Any, style: str, explode: bool, encode: Encode) -> l
 
 
 def deep(name: str, value: Any, level: int = 0) -> Iterator[tuple[str, Any]]:
-    """`name[key][key]` for every leaf; lists repeat their name."""
+    """Yield `name[key][key]` and value for every leaf; lists repeat their name."""
     if isinstance(value, dict) and level < DEEPEST:
         for key, item in value.items():
             if item is not None:
@@ -99,7 +99,7 @@ def deep(name: str, value: Any, level: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def in_path(parameter: Parameter, value: Any) -> str:
-    """What stands in the place of `{name}`."""
+    """Encode the value that replaces `{name}`."""
     if parameter.media:
         return escaped(by_media(value, parameter.media))
     value = present(value)

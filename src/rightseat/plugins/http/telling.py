@@ -1,4 +1,4 @@
-"""An answer's text within a budget of tokens: what the document names stays longest, what is gone is said."""
+"""Response text within a token budget: documented keys are kept longest, omissions are noted."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rightseat.plugins.http.schemas import Schema, items, properties
 from rightseat.plugins.operation import Response
 
 NOTES = 150
-"""Tokens for saying what was left out."""
+"""Tokens reserved for notes about omissions."""
 MAX_NOTES = 3
 DEEPEST = 16
-# Reading more than this would hold up everybody else's tokens: the first in this thread, the second in any.
+# Lenient JSON parsing blocks the event loop up to the first limit; beyond the second nothing is parsed whole.
 SMALL, LARGE = 64 << 10, 2 << 20
 HEAD = 1024
 
 
 async def told(fetched: Fetched, response: Response | None, budget: int, hide: Hiding) -> str:
-    """The answer within the budget."""
+    """Return the body as text within the budget, with secrets redacted."""
     charset, media = charset_of(fetched.content_type), plain_media(fetched.content_type)
     room = max(budget - NOTES, budget // 2, 1)
     if len(fetched.data) > LARGE:
@@ -52,7 +52,7 @@ async def shortened(data: bytes, kind: str, room: int) -> str:
 
 
 def value_of(fetched: Fetched, hide: Hiding) -> Any:
-    """The whole answer as data: the value where it is JSON, else its text."""
+    """Return the whole body as data: parsed JSON, else its text."""
     text = hide(decoded(fetched.data, charset_of(fetched.content_type))[0].strip())
     try:
         return parsed(text) if kind_of(text, plain_media(fetched.content_type)) == "json" else text
@@ -61,7 +61,7 @@ def value_of(fetched: Fetched, hide: Hiding) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """Strictly where there is much of it: what is only nearly JSON takes far longer."""
+    """Parse JSON: leniently if it is small, strictly if it is large (lenient parsing is slow)."""
     if len(text) <= SMALL:
         return loose(text)
     try:
@@ -71,7 +71,7 @@ def parsed(text: str) -> Any:
 
 
 def kind_of(text: str, media: str) -> str:
-    """What it is: many servers call their JSON text, and their error pages JSON."""
+    """Detect html, json, csv or text from the content first: servers often send a wrong media type."""
     start = text[:HEAD].lstrip().lower()
     if start.startswith(("<!doctype html", "<html")) or media in ("text/html", "application/xhtml+xml"):
         return "html"
@@ -82,12 +82,12 @@ def kind_of(text: str, media: str) -> str:
 
 def charset_of(content_type: str) -> str:
     said = content_type.lower().partition("charset=")[2].partition(";")[0].strip().strip("\"'")
-    # GB18030 holds all of its ancestors, and is what undeclared Chinese text mostly is.
+    # GB18030 is a superset of GBK and GB2312, and the usual encoding of undeclared Chinese text.
     return "gb18030" if not said or said.startswith(("gb", "x-gbk")) else said
 
 
 def essential(text: str, schema: Schema, notes: list[str]) -> str:
-    """The JSON with only what the document names. As it is where it is none, or not so described."""
+    """Keep only documented keys of the JSON; returns the text unchanged if it is not valid JSON."""
     try:
         return written(Pruning(schema, notes).kept(parsed(text), schema))
     except (NotJson, RecursionError, UnicodeEncodeError):
@@ -95,7 +95,7 @@ def essential(text: str, schema: Schema, notes: list[str]) -> str:
 
 
 class Pruning:
-    """Looks into each schema once: an answer has many values of the same."""
+    """Removes undocumented keys from a JSON value; caches the properties of each schema."""
 
     def __init__(self, root: Schema, notes: list[str]) -> None:
         self.root = root
@@ -103,7 +103,7 @@ class Pruning:
         self.named: dict[int, dict[str, Any]] = {}
 
     def kept(self, value: Any, schema: Any, level: int = 0) -> Any:
-        """Only what the document names, where it names something: the rest is the first to go."""
+        """Return the value with only the keys its schema declares."""
         if level > DEEPEST:
             return value
         if isinstance(value, list):
@@ -117,7 +117,7 @@ class Pruning:
         made = {
             name: self.kept(value[name], inner, level + 1) for name, inner in named.items() if name in value
         }
-        # Where none of it is there, the document describes something else, and cannot say what matters.
+        # No declared key is present: the document describes something else.
         if not made:
             return value
         if len(made) < len(value) and len(self.notes) < MAX_NOTES:

@@ -1,4 +1,4 @@
-"""`tools_of`: every operation of a plugin as a tool. It asks first for what only a person can say."""
+"""Tools for a plugin's operations. A call asks the user first for missing values, files and approval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rightseat.types.turn import Turn
 
 
 def tools_of(plugin: Plugin, gate: Gate) -> tuple[Tool, ...]:
-    """Closing one of the tools closes what they share; the next call opens it again."""
+    """Make one tool per operation. Closing one closes the shared ApiClient; the next call reopens it."""
     api = Api(plugin, gate)
     taken: set[str] = set()
     made = []
@@ -53,7 +53,7 @@ def effect(operation: Operation) -> Literal["reads", "writes", "dangerous"]:
 
 
 class Caller:
-    """One operation. A call goes through up to three questions: values, a file, a yes."""
+    """Tool for one operation. A call pauses for up to three questions: values, files, approval."""
 
     def __init__(self, api: Api, operation: Operation) -> None:
         self.api = api
@@ -80,7 +80,7 @@ class Caller:
         budget: int | None = None,
         key: str = "",
     ) -> Answer:
-        """The call itself, with arguments that are complete."""
+        """Send the request with complete arguments and return the formatted result."""
         request = self.api.draft(self.operation, arguments, files, key)
         fetched, identity = await self.api.send(self.operation, request, turn)
         hide = Hiding(identity.values)
@@ -88,7 +88,7 @@ class Caller:
         return await answered(self.operation, fetched, budget=budget, hide=hide, accounts=accounts)
 
     def prepared(self, progress: Progress, context: ToolContext) -> Progress | Result | Pause:
-        """The arguments complete, checked and agreed to; else the question that comes next, or why not."""
+        """Complete and check the arguments; returns the progress, else the next question or a failure."""
         settled = self.arguments.known(self.arguments.settled(joined(progress.arguments, progress.said)))
         progress.arguments = settled
         files = attached(context.turn.messages)
@@ -107,7 +107,7 @@ class Caller:
     def found(
         self, settled: dict[str, Any], files: list[Attached]
     ) -> tuple[dict[str, list[Attached]], list[str]]:
-        """The files that are meant, by argument, and the arguments for which there is none."""
+        """Match file arguments to attachments; returns files by argument and the arguments without one."""
         made: dict[str, list[Attached]] = {}
         unclear: list[str] = []
         required = self.arguments.schema["required"]
@@ -118,7 +118,7 @@ class Caller:
             wanted = given if isinstance(given, list) else [given or ""]
             picked = [chosen(files, one if isinstance(one, str) else "") for one in wanted]
             if several and given is None:
-                # In the order in which they were attached.
+                # No names given: all attachments, oldest first.
                 picked = [*reversed(files)] or [None]
             made[name] = [file for file in picked if file is not None]
             if None in picked:
@@ -131,7 +131,7 @@ class Caller:
     def agreed(self, progress: Progress) -> Progress | Result | Pause:
         if not self.api.gate.asks(self.operation):
             return progress
-        # Made before anybody is asked: what cannot be sent is no question.
+        # Build the request before asking for approval: it may be invalid.
         request = self.api.draft(self.operation, progress.arguments, progress.files)
         if progress.stage != "confirm":
             return confirmation(self.operation, self.api.servers(self.operation), request, progress)
@@ -143,7 +143,7 @@ class Caller:
 
 
 def joined(given: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
-    """Both, where an object in both is one object."""
+    """Merge two objects recursively; values of `update` win."""
     made = dict(given)
     for name, value in added.items():
         before = made.get(name)

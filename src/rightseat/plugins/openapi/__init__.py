@@ -1,1 +1,7 @@
-"""API documents as operations: OpenAPI 3.0 and 3.1, Swagger 2.0, and what people write in their names."""
+"""Reader of API documents (OpenAPI 3.0, 3.1, Swagger 2.0), tolerant of common mistakes.
+
+`read` turns a document into Operations and a list of problems. `context` and `node` hold the document, its
+`$ref`s and its problems. `schemas`, `keywords` and `patterns` convert schemas to JSON Schema 2020-12,
+`simplify` inlines and shrinks them. `parameters`, `bodies`, `arguments`, `servers` and `describe` read the
+parts of an operation. `lint` reports unknown keys and poor descriptions; fields.toml lists the known keys.
+"""

@@ -1,4 +1,4 @@
-"""Parameters and body as one object of arguments, each key once."""
+"""Arguments of an operation: parameters and body as one object with unique keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rightseat.plugins.operation import Body, Parameter
 BODY = "body"
 _ODD = re.compile(r"[^\w.-]+")
 Slot = tuple[str, str]
-"""Place and name."""
+"""Location and name of a parameter or body field."""
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ def arguments(
 
 
 def keyed(slots: Sequence[Slot]) -> dict[Slot, str]:
-    """A key for each: its name, with its place before it where another has the same name."""
+    """Assign a unique key to each: its name, prefixed by its location if names collide."""
     words = {slot: _ODD.sub("_", slot[1]).strip("_") or "value" for slot in slots}
     often = Counter(words.values())
     keys: dict[Slot, str] = {}

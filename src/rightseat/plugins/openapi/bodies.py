@@ -1,4 +1,4 @@
-"""The body of a request: which of its forms is sent, and what is in it."""
+"""Request bodies: choice of the media type, schema and encodings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT = {
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """A body as it was read. `plain`: an object whose properties can be arguments of their own."""
+    """Parsed body. `is_flat`: an object whose properties can be separate arguments."""
 
     media: str
     schema: Schema
@@ -40,7 +40,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 def kind_of(media: str) -> int:
-    """The lower, the rather: JSON, form, multipart, text, binary."""
+    """Rank a media type, lowest preferred: JSON, form, multipart, text, binary."""
     if media == JSON or media.endswith(("+json", "/json")):
         return 0
     if media == FORM:
@@ -56,7 +56,7 @@ def proper(media: str) -> str:
 
 
 def body(reading: Reading, operation: Node, loose: Sequence[Node]) -> Content | None:
-    """`loose` are the parameters of version 2.0 that make up a body."""
+    """Parse the requestBody, or Swagger 2.0 body parameters; None if there is no body."""
     given = reading.refs.follow(operation.at("requestBody"))
     if isinstance(given.value, dict):
         return of_request(reading, given)
@@ -103,7 +103,7 @@ def made(reading: Reading, node: Node, media: str, place: Node) -> Content:
     return Content(
         media=media,
         schema=schema,
-        # Nothing said, and fields that must be there: who leaves the body out cannot have been meant.
+        # Required fields make the body required unless the document says otherwise.
         required=truth(node.value.get("required", bool(schema.get("required")))),
         plain=kind < 3 and plain_object(schema),
         encodings=encodings(place.at("encoding")),
@@ -125,7 +125,7 @@ def plain_object(schema: Schema) -> bool:
 
 
 def with_files(schema: Schema) -> Schema:
-    """What 3.1 writes as a text of some media type is a file, in a form of several parts."""
+    """Mark multipart properties with a binary `contentMediaType` (3.1) as files."""
     changed = {name: as_file(inner) for name, inner in (schema.get("properties") or {}).items()}
     return {**schema, "properties": changed} if changed else schema
 
@@ -153,7 +153,7 @@ def encodings(node: Node) -> dict[str, Encoding]:
 
 
 def fixed(header: Node) -> str:
-    """A header of a part is sent where the document gives its value."""
+    """Return the fixed value of a part's header; empty if the document gives none."""
     schema = header.at("schema")
     return schema.text("default") or schema.text("const") or header.text("example")
 

@@ -1,6 +1,6 @@
-"""Schemas that are made of nothing but themselves: whoever follows their references never arrives.
+"""Detection of definitions that consist only of references to themselves.
 
-One that holds itself further down, in a property or an item, is fine."""
+A definition that contains itself in a property or an item is valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SINGLES = ("not", "if", "then", "else")
 
 
 def circular(defs: Mapping[str, dict[str, Any]]) -> set[str]:
-    """The names of those that lead back to themselves without a step into a value."""
+    """Return the definitions whose references lead back to them for the same value."""
     edges = {name: {one for one in heads(schema) if one in defs} for name, schema in defs.items()}
     ahead = remaining(edges)
     back: dict[str, set[str]] = {name: set() for name in ahead}
@@ -24,7 +24,7 @@ def circular(defs: Mapping[str, dict[str, Any]]) -> set[str]:
 
 
 def remaining(edges: dict[str, set[str]]) -> set[str]:
-    """Without those that lead to nothing, until all that is left leads to something."""
+    """Remove nodes without outgoing edges repeatedly; returns the names that are left."""
     left = {name: len(targets) for name, targets in edges.items()}
     sources: dict[str, list[str]] = {}
     for name, targets in edges.items():
@@ -42,7 +42,7 @@ def remaining(edges: dict[str, set[str]]) -> set[str]:
 
 
 def heads(schema: dict[str, Any]) -> Iterator[str]:
-    """What the schema refers to for the very same value."""
+    """Yield the definitions that the schema references for the same value."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,4 @@
-"""What a model reads of an operation: what it does, what its body is, what comes back."""
+"""Description of an operation for the model: purpose, body and response fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cut(text: str, most: int) -> str:
 
 
 def fields(schema: Any, root: Schema, prefix: str = "", level: int = 0) -> Iterator[str]:
-    """`hosts[] (all of them)`, then what is in it, two levels deep."""
+    """Yield field names such as `hosts[] (all hosts)` with their descriptions, two levels deep."""
     inner, many = shape(schema, root)
     for number, (name, one) in enumerate((inner.get("properties") or {}).items()):
         if number >= MAX_NAMED:
@@ -59,7 +59,7 @@ def fields(schema: Any, root: Schema, prefix: str = "", level: int = 0) -> Itera
 
 
 def shape(schema: Any, root: Schema) -> tuple[Schema, bool]:
-    """The object that a schema is, or is a list of; references followed."""
+    """Follow references and `items`; returns the inner schema and whether it is a list's."""
     many = False
     for _ in range(6):
         if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""The keys of an API document that are read, from fields.toml."""
+"""Known keys of an API document, from fields.toml."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OLDER: dict[str, tuple[str, ...]] = {
     ),
     "operation": ("consumes", "produces", "schemes"),
 }
-"""Those of version 2.0."""
+"""Keys of Swagger 2.0."""
 
 
 @cache
 def tables() -> dict[str, dict[str, list[str]]]:
-    """Table → key → what it means, in English and in Chinese."""
+    """Load table → key → meaning in English and Chinese."""
     return tomllib.loads((files(__package__) / "fields.toml").read_text("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""The keywords of a schema one by one: kept where they are right, mended where it is plain what was meant."""
+"""Schema keywords without subschemas: valid values are kept, obvious mistakes corrected."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ READERS: dict[str, Callable[[Any], Mended]] = {
     "default": anything,
     "const": anything,
 }
-# Of 3.0 these two were true or false, beside the limit that they sharpen.
+# In 3.0 these are booleans beside `minimum` and `maximum`.
 _SHARPENED = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
 def plain_keywords(node: Node, notes: Notes) -> dict[str, Any]:
-    """All that hold no schema: limits, choices, words."""
+    """Convert the keywords without subschemas: bounds, enum, texts."""
     made: dict[str, Any] = {}
     for key, value in node.value.items():
         reader = READERS.get(key)
@@ -95,7 +95,7 @@ def plain_keywords(node: Node, notes: Notes) -> dict[str, Any]:
 
 
 def samples(node: Node) -> list[Any]:
-    """`example` and `examples`: a list in a schema of 3.1, named objects with a value elsewhere."""
+    """Collect `example` and `examples`: a list in 3.1 schemas, named objects elsewhere."""
     value = node.value
     found = [value["example"]] if value.get("example") is not None else []
     several = value.get("examples")

@@ -1,4 +1,4 @@
-"""What an operation is called: as its author named it, else by method and path; each name once."""
+"""Unique names of operations: from the operationId, else from method and path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GOOD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def by_path(method: str, path: str) -> str:
-    """`get_hosts_by_id` for GET /hosts/{id}."""
+    """Return a name such as `get_hosts_by_id` for GET /hosts/{id}."""
     words = [method.lower()]
     for part in filter(None, path.split("/")):
         inner = re.fullmatch(r"\{([^{}]*)\}", part)
@@ -23,7 +23,7 @@ def by_path(method: str, path: str) -> str:
 
 
 def by_id(given: str) -> str:
-    """The operationId, where it is one in letters that every model may write."""
+    """Return the operationId as an ASCII identifier; empty if that is not possible."""
     word = _ODD.sub("_", given).strip("_") if given.isascii() else ""
     return word if _GOOD.fullmatch(word) else ""
 

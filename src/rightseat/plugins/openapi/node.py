@@ -1,4 +1,4 @@
-"""A value together with where it stands, and the list of what was found wrong on the way."""
+"""Node of a document (a value with its path) and the list of problems found while reading."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ class Node:
     path: Path = ()
 
     def at(self, step: Step) -> Node:
-        """What is below that key; None as a value where there is no such key."""
+        """Return the node below a key or index; its value is None if there is none."""
         try:
             return Node(self.value[step], self.document, (*self.path, step))
         except (KeyError, IndexError, TypeError):
             return Node(None, self.document, (*self.path, step))
 
     def put(self, value: Any) -> Node:
-        """The same place with a value that was made of what stands there."""
+        """Return a node at the same path with another value."""
         return Node(value, self.document, self.path)
 
     def items(self) -> Iterator[tuple[str, Node]]:
-        """The keys and what is below them; nothing where this is no mapping."""
+        """Yield keys and child nodes of a mapping; nothing for other values."""
         if isinstance(self.value, dict):
             for key in self.value:
                 yield key, self.at(key)
 
     def each(self) -> Iterator[Node]:
-        """The items; nothing where this is no list."""
+        """Yield the item nodes of a list; nothing for other values."""
         if isinstance(self.value, list):
             for number in range(len(self.value)):
                 yield self.at(number)
 
     def text(self, key: str) -> str:
-        """The text below that key; empty where there is none."""
+        """Return the text below a key; empty if there is none."""
         found = self.value.get(key) if isinstance(self.value, dict) else None
         if isinstance(found, str):
             return found.strip()
         return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else ""
 
     def says(self, *keys: str) -> bool:
-        """Whether one of the keys is true, or the word true."""
+        """Tell whether one of the keys is true, or the text "true"."""
         return isinstance(self.value, dict) and any(truth(self.value.get(key)) for key in keys)
 
 
@@ -60,11 +60,11 @@ def truth(value: Any) -> bool:
 
 
 class Notes:
-    """Problems in the order they were found, each once; a document of nothing but faults stays readable."""
+    """Problems in the order found, without duplicates, at most MAX_PROBLEMS of each gravity."""
 
     def __init__(self, strict: bool = True) -> None:
         self.strict = strict
-        """Whether matters of style are noted: looking for their lines costs time."""
+        """Whether style problems are recorded: finding their lines takes time."""
         self._found: dict[Problem, None] = {}
         self._count: Counter[Gravity] = Counter()
         self.left_out: Counter[Gravity] = Counter()

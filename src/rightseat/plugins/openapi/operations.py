@@ -1,4 +1,4 @@
-"""Every operation of a document, each on its own: what is wrong with one costs no other."""
+"""Operations of a document, parsed independently: an invalid one does not affect the others."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def operation(
     secret: frozenset[Carrier],
     names: Names,
 ) -> Operation | None:
-    # What follows # only tells operations of one path apart; what follows ? is sent with each call.
+    # A fragment only distinguishes operations of one path; a query is sent with each call.
     bare, _, query = path.partition("#")[0].partition("?")
     given, loose = sorted_out(reading, bare, item, node)
     given += fixed(query, given)
@@ -129,14 +129,14 @@ def operation(
 
 
 def line_of(reading: Reading, node: Node) -> int:
-    """In JSON lines are looked for only when there is something to tell."""
+    """Return the operation's line; 0 if unknown (JSON lines are computed only for problems)."""
     lines = node.document.lines
     here = node.document is reading.root.document and lines.composed is not None
     return lines.of(node.path) if here else 0
 
 
 def sorted_out(reading: Reading, path: str, item: Node, node: Node) -> tuple[list[Given], list[Node]]:
-    """Parameters proper, and those of version 2.0 that are a body; what the path names is there."""
+    """Split parameters from Swagger 2.0 body parameters; adds undocumented path variables."""
     given: list[Given] = []
     loose: list[Node] = []
     for one in nodes(reading, item, node):
@@ -172,7 +172,7 @@ def plain(name: str) -> Given:
 
 
 def fixed(query: str, given: list[Given]) -> list[Given]:
-    """The query that stands in the path itself, as parameters that have one value only."""
+    """Return constant parameters for the query that is part of the document's path."""
     taken = {one.name for one in given if one.place == "query"}
     return [
         Given(
@@ -199,7 +199,7 @@ def bounded(reading: Reading, node: Node, made: Arguments) -> Arguments:
 
 
 def usable(reading: Reading, node: Node, made: Arguments) -> bool:
-    """Whether arguments can be checked by it at all: what no validator takes is no tool."""
+    """Tell whether the validator accepts the arguments schema; reports a problem if not."""
     try:
         checker(made.schema)
     except CallerError as error:

@@ -1,4 +1,4 @@
-"""Parameters: where each goes, how its value is written there, and which values it takes."""
+"""Parameters of an operation: location, style and schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STYLES: dict[str, tuple[Style, ...]] = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-# The document has no say in these: the first two follow from the body, the third is the plugin's auth.
+# Set from the body and the responses, not by arguments.
 IGNORED = ("accept", "content-type")
 _COLLECTIONS: dict[str, tuple[Style, bool]] = {
     "csv": ("form", False),
@@ -33,7 +33,7 @@ _COLLECTIONS: dict[str, tuple[Style, bool]] = {
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """A parameter as it was read, before it has its key among the arguments."""
+    """Parsed parameter, before it gets its key among the arguments."""
 
     name: str
     place: Place
@@ -46,7 +46,7 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 def nodes(reading: Reading, item: Node, operation: Node) -> Iterator[Node]:
-    """Those of the path and of the operation; the operation's own wins."""
+    """Yield parameter nodes of the path item and the operation; the operation's override the path's."""
     found: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         given = owner.at("parameters")
@@ -65,7 +65,7 @@ def nodes(reading: Reading, item: Node, operation: Node) -> Iterator[Node]:
 
 
 def parameter(reading: Reading, node: Node) -> Given | None:
-    """None, with a note, where it cannot be used; without one where it need not be."""
+    """Parse a parameter; None if it is ignored, or invalid (with a problem)."""
     name, place = node.text("name"), node.text("in").lower()
     if not name or place not in PLACES:
         what = "It has no name." if not name else f"There is no place {place!r} for a parameter."
@@ -93,7 +93,7 @@ def schema_of(reading: Reading, node: Node) -> tuple[str, Schema]:
     media, place = next(content.items(), ("", node))
     inner = place.at("schema")
     if inner.value is None and not content.value:
-        # Version 2.0, and many who write 3.0, put type and limits beside the name.
+        # Swagger 2.0, and many 3.0 documents, put the schema keywords beside `name`.
         keys = {"name", "in", "required", "description", "example", "examples", "style", "explode"}
         inner = node.put({key: value for key, value in node.value.items() if key not in keys})
     schema = dict(reading.sent.open(inner))

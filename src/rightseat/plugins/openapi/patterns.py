@@ -1,7 +1,7 @@
-"""Patterns as plugin documents mean them: for the whole value, and for numbers too.
+"""`pattern` as plugin documents mean it: for the whole value, and also on numbers.
 
-JSON Schema knows a pattern of texts only. On an integer it becomes the range or the list that it stands for;
-where it stands for neither, it stays beside the schema as `x-pattern`, and numerals.py checks it in code.
+JSON Schema applies patterns to strings only. On an integer a pattern becomes an equivalent range or enum;
+otherwise it stays in the schema as `x-pattern`, which `plugins.numerals` checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ATOM = re.compile(r"(?:\\d|\[[^\]]*\]|[0-9])(?:\{(?:\d+,)?(\d+)\})?")
 
 @lru_cache(1024)
 def valid(pattern: str) -> bool:
-    """Whether the validator that checks arguments can read it."""
+    """Tell whether the argument validator accepts the pattern."""
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX)
     except ValueError:
@@ -36,8 +36,7 @@ def valid(pattern: str) -> bool:
 
 
 def whole(pattern: str, samples: tuple[Any, ...]) -> str:
-    """The pattern for all of the value. One that already has an anchor says itself what it binds, and one
-    whose own sample does not fit as a whole was meant to be found somewhere."""
+    """Anchor the pattern to the whole value, unless it has anchors or an example matches only in part."""
     if pattern.startswith("^") or pattern.endswith("$") or "|^" in pattern or "(^" in pattern:
         return pattern
     bound = f"^(?:{pattern})$"
@@ -54,7 +53,7 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def on_number(pattern: str, fractions: bool) -> dict[str, Any]:
-    """What a schema of a number says instead of the pattern."""
+    """Return the keywords that replace the pattern on a number."""
     bare = plain(pattern)
     if re.fullmatch(r"\((?:\?:)?[^()]*\)", bare):
         bare = bare[1:-1].removeprefix("?:")
@@ -66,7 +65,7 @@ def on_number(pattern: str, fractions: bool) -> dict[str, Any]:
 
 @lru_cache(1024)
 def integers(bare: str) -> dict[str, Any] | None:
-    """The integers whose digits the pattern takes, as keywords; None where no keywords say it."""
+    """Return keywords for the integers that match the pattern; None if no keywords express them."""
     if (found := run(bare)) is not None:
         return found
     if any(sign in bare for sign in "*+") or re.search(r"\{\d*,\}", bare):
@@ -83,8 +82,8 @@ def integers(bare: str) -> dict[str, Any] | None:
 
 
 def beyond(bare: str) -> bool:
-    """Whether it may take more digits than were looked at."""
-    # With groups it is counted as if nothing in it were a choice: too much at most.
+    """Tell whether the pattern may match numbers longer than those scanned."""
+    # With groups, alternatives are added up: an overestimate.
     ways = bare.split("|") if "(" not in bare else [bare]
     return max(width(way) for way in ways) > len(str(SEARCHED))
 
@@ -94,7 +93,7 @@ def width(bare: str) -> int:
 
 
 def run(bare: str) -> dict[str, Any] | None:
-    """`[1-9]\\d{0,3}`, `\\d+`, `2\\d{3}`: a first digit, then any digits, so many of them."""
+    """Return the range for a digit and a run of digits, such as `[1-9]\\d{0,3}` or `2\\d{3}`, or None."""
     match = _RUN.fullmatch(bare)
     if not bare or match is None:
         return None
@@ -105,7 +104,7 @@ def run(bare: str) -> dict[str, Any] | None:
     if lead != list(range(lead[0], lead[-1] + 1)) or (most is not None and (most > 17 or most < least)):
         return None
     if least != most and lead not in (list(range(10)), list(range(1, 10))):
-        return None  # 2, 20 to 29, 200 to 299: no one range
+        return None  # 2, 20 to 29, 200 to 299: not a single range
     first = max(lead[0], 1) if least else lead[0]
     limits: dict[str, Any] = {"minimum": first * 10**least}
     if most is not None:
@@ -114,7 +113,7 @@ def run(bare: str) -> dict[str, Any] | None:
 
 
 def repeats(match: re.Match[str]) -> tuple[int, int | None]:
-    """How many digits follow the first."""
+    """Return the least and most digits after the first; None is unbounded."""
     if match["least"]:
         least = int(match["least"])
         return least, least if not match["comma"] else int(match["most"]) if match["most"] else None

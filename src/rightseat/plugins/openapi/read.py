@@ -1,4 +1,4 @@
-"""The API document of a plugin, whatever it is called, as operations."""
+"""Reader of a plugin's API document (openapi.* or swagger.*)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Api(Struct, frozen=True, kw_only=True):
 
 
 def named(folder: Path) -> str | None:
-    """Its file, where there is one."""
+    """Return the name of the folder's API document, or None."""
     return next((name for stem in STEMS if (name := found(folder, stem))), None)
 
 
 def api(folder: Path, name: str, auth: tuple[Auth, ...], *, strict: bool = True) -> Api:
-    """All that can be read of it; what cannot is among the problems, with `strict` bad style too."""
+    """Read the document into operations and problems; with `strict` style problems too."""
     try:
         document = read(folder, name)
     except Unreadable as error:

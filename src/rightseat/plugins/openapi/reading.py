@@ -1,4 +1,4 @@
-"""What every part of the reading has at hand: the document, its references, its schemas, its problems."""
+"""Context shared by the reader's modules: document, references, schemas, problems."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rightseat.plugins.plugin import Auth
 
 
 class Direction:
-    """Schemas of what goes out, or of what comes back."""
+    """Schema conversion for one direction: requests or responses."""
 
     def __init__(self, refs: Refs, notes: Notes, hidden: str) -> None:
         self.schemas = Schemas(refs, notes, hidden)
         self.settled = Settled(self.schemas)
 
     def open(self, node: Node) -> Schema:
-        """The schema itself, its references into definitions not yet there."""
+        """Convert a schema node and resolve a top-level reference; `$defs` are not included yet."""
         return self.settled.top(self.schemas.schema(node))
 
     def closed(self, schema: Schema) -> Schema:
@@ -38,5 +38,5 @@ class Reading:
 
     @property
     def swagger(self) -> bool:
-        """Version 2.0, whose parameters and bodies are written otherwise."""
+        """Whether the document is Swagger 2.0."""
         return "swagger" in self.root.value and "openapi" not in self.root.value

@@ -1,4 +1,4 @@
-"""`$ref`: to a place in the same document, or in another file of the plugin's folder. Nothing is fetched."""
+"""`$ref` resolution within the document and other files of the plugin's folder. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Refs:
         self.files: dict[str, Document | None] = {root.name: root}
 
     def follow(self, node: Node) -> Node:
-        """What the node stands for. Where its `$ref` leads nowhere: nothing, and that is noted."""
+        """Follow `$ref`s to the node meant; a broken one gives a node with value None and a problem."""
         hops = 0
         while isinstance(node.value, dict) and "$ref" in node.value:
             hops += 1
@@ -35,7 +35,7 @@ class Refs:
         return node
 
     def target(self, node: Node) -> Node | None:
-        """One step along a `$ref`."""
+        """Follow one `$ref`; None and a problem if it is broken."""
         ref = node.value["$ref"]
         if not isinstance(ref, str) or not ref.strip():
             self.wrong(node, "is no text", "Write it as '#/components/schemas/NAME'.")
@@ -82,7 +82,7 @@ class Refs:
         return node if pointer in ("", "/") or pointer.startswith("/") else None
 
     def by_name(self, node: Node, document: Document, pointer: str) -> Node | None:
-        """`#/definitions/Host` where it is `#/components/schemas/Host`, or just `#Host`."""
+        """Find a misplaced target by its last name, such as `#/definitions/Host` or `#Host`."""
         name = unquote(pointer).rsplit("/", 1)[-1]
         for home in _HOMES:
             place = Node(document.value, document)

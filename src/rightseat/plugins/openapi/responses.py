@@ -1,4 +1,4 @@
-"""What an operation answers, by status."""
+"""Documented responses of an operation, by status."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def produced(reading: Reading, operation: Node) -> str:
 
 
 def good(found: tuple[Response, ...]) -> Response | None:
-    """The answer of a call that went well, for the model to know what it will see."""
+    """Return the response of a successful call, preferably with a schema; else `default` or None."""
     fine = sorted((one for one in found if one.status.startswith("2")), key=lambda one: one.schema is None)
     return fine[0] if fine else next((one for one in found if one.status == "default"), None)

@@ -1,7 +1,7 @@
-"""Schemas of an API document as JSON Schema 2020-12, with what they refer to under `$defs`.
+"""Conversion of a document's schemas to JSON Schema 2020-12, with `$ref` targets under `$defs`.
 
-A `$ref` is never walked into on the way: its target waits in a list. So circles and long chains cost nothing,
-and settle.py decides afterwards what is put in place and what stays a reference.
+Targets of `$ref` are queued, not followed recursively, so cycles and long chains are harmless. `simplify`
+decides afterwards which references are inlined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OBJECT = ("properties", "additionalProperties", "minProperties", "maxProperties
 
 
 class Schemas:
-    """`hidden` is what has no business here: readOnly in a request, writeOnly in an answer."""
+    """Converts schemas. `hidden_flag` drops properties: readOnly in requests, writeOnly in responses."""
 
     def __init__(self, refs: Refs, notes: Notes, hidden: str) -> None:
         self.refs, self.notes, self.hidden = refs, notes, hidden
@@ -38,7 +38,7 @@ class Schemas:
         self.waiting: list[tuple[str, Node]] = []
 
     def schema(self, node: Node) -> Schema:
-        """The schema with references into `defs`, all of which are there afterwards."""
+        """Convert a schema and every definition it references; the definitions are in `defs` afterwards."""
         made = self.convert(node)
         fresh: dict[str, Node] = {}
         while self.waiting:
@@ -64,7 +64,7 @@ class Schemas:
         return nullable(made) if node.says("nullable", "x-nullable") else made
 
     def one(self, node: Node) -> Node:
-        """A mapping in any case: the guide writes a schema as a list with one item."""
+        """Return the schema as a mapping: lists (as in the original guide) and booleans are converted."""
         if isinstance(node.value, list):
             self.notes.add(node, "A schema is no list.", "Take away the dash before its first key.")
             node = node.at(0) if len(node.value) == 1 else node.put({"anyOf": node.value})
@@ -138,7 +138,7 @@ class Schemas:
         return dict(found)
 
     def parts(self, made: Schema, node: Node) -> None:
-        """All that hold schemas themselves."""
+        """Convert the keywords that hold subschemas."""
         for key, value in node.value.items():
             if key in MAPS:
                 self.named_parts(made, node.at(key))
@@ -161,7 +161,7 @@ class Schemas:
             self.notes.add(node, "It is no mapping, and is passed over.", "Write `NAME:` for each.")
 
     def required(self, made: Schema, node: Node) -> None:
-        """The list of names; also where each property says it of itself, as people do."""
+        """Set `required`, also from `required: true` inside properties."""
         given = node.value.get("required")
         listed = [given] if isinstance(given, str) and not truth(given) else given
         names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
@@ -179,7 +179,7 @@ class Schemas:
             made["required"] = list(dict.fromkeys(names))
 
     def fit(self, made: Schema, node: Node) -> None:
-        """Samples, defaults and choices as values of their type."""
+        """Convert examples, default and enum values to the schema's type."""
         found = samples(node)
         kinds = types_of(made)
         if "default" in made:
@@ -223,7 +223,7 @@ class Schemas:
 
 
 def implied(value: Schema) -> list[str]:
-    """The type of a schema that names none."""
+    """Infer the type of a schema without `type` from its other keywords."""
     if any(key in value for key in ("anyOf", "oneOf", "allOf", "enum", "const", "not")):
         return []
     if any(key in value for key in _OBJECT):

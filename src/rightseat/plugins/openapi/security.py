@@ -1,4 +1,4 @@
-"""Which parameters carry a credential. A model never sees them: what it could not know it would invent."""
+"""Parameters that carry credentials; they are hidden from the model, which would invent values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rightseat.plugins.openapi.node import Node
 from rightseat.plugins.openapi.reading import Reading
 
 Carrier = tuple[str, str]
-"""Place and name; names of headers in lower case."""
+"""Location and name; header names in lower case."""
 ALWAYS: frozenset[Carrier] = frozenset({("header", "authorization"), ("header", "cookie")})
 _PLACES = {"header": "header", "param": "query", "cookie": "cookie"}
 
@@ -16,7 +16,7 @@ def carrier(place: str, name: str) -> Carrier:
 
 
 def carriers(reading: Reading) -> frozenset[Carrier]:
-    """By plugin.json's auth, and by the document's own security schemes."""
+    """Collect credential locations from plugin.json's auth and the document's security schemes."""
     found = set(ALWAYS)
     for auth in reading.auth:
         place = _PLACES.get(auth.kind)
@@ -37,7 +37,7 @@ def schemes(reading: Reading) -> list[tuple[str, Node]]:
 
 
 def unmet(reading: Reading) -> None:
-    """The document asks for a credential, and plugin.json has none at all."""
+    """Report a document that requires credentials while plugin.json has no auth."""
     if reading.auth or not reading.root.value.get("security"):
         return
     names = ", ".join(name for name, _ in schemes(reading)) or "one"

@@ -1,4 +1,4 @@
-"""Where an API is: absolute addresses with their variables filled in."""
+"""Server URLs of an API: absolute, with variables filled in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOWHERE = "Write the whole address, such as https://api.example.com/v1, or set `
 
 
 def servers(reading: Reading, item: Node, operation: Node) -> tuple[Server, ...]:
-    """The nearest list that there is: the operation's, the path's, the document's."""
+    """Return the servers of the operation, else of the path, else of the document."""
     for owner in (operation, item, reading.root):
         given = owner.at("servers")
         if isinstance(given.value, list) and given.value:
@@ -34,7 +34,7 @@ def nowhere(reading: Reading) -> tuple[Server, ...]:
 
 
 def older(reading: Reading) -> tuple[Server, ...]:
-    """Version 2.0: schemes, host and basePath."""
+    """Build Swagger 2.0 servers from schemes, host and basePath."""
     root = reading.root
     if not root.text("host"):
         reading.notes.add(root.at("host"), "The document names no host.", NOWHERE, "error")
@@ -75,7 +75,7 @@ def right(reading: Reading, place: Node, url: str) -> bool:
 
 
 def fault(url: str) -> str:
-    """What is wrong with the address; nothing: an empty text."""
+    """Return what is wrong with the URL; empty if it is valid."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

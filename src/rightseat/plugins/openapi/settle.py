@@ -1,4 +1,4 @@
-"""Schemas as they are shown and checked: small references put in place, allOf of objects as one object."""
+"""Schema simplification: small definitions are inlined, allOf of objects becomes one object."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rightseat.plugins.openapi.circles import POINTER
 from rightseat.plugins.openapi.schemas import LISTS, MAPS, SINGLES, Schema, Schemas
 
 INLINE = 80
-"""Values in a schema that is repeated where it is used; a larger one is written once, under `$defs`."""
+"""Largest definition, in keywords, that is inlined; larger ones stay under `$defs`."""
 MAX_CHAIN = 12
 MAX_LEVELS = 60
-"""Of schemas in one another, references followed. Beyond, a reference stays one."""
+"""Deepest nesting in which references are inlined."""
 _MERGED = {"type", "properties", "required", "description", "examples", "default"}
 
 
@@ -25,7 +25,7 @@ class Settled:
         self._small: dict[str, bool] = {}
 
     def closed(self, schema: Schema) -> Schema:
-        """The schema with every definition that it needs."""
+        """Simplify a schema and add every definition it references under `$defs`."""
         made = self.settle(schema, 0)
         defs: dict[str, Schema] = {}
         waiting = list(names(made))
@@ -37,7 +37,7 @@ class Settled:
         return {**made, "$defs": {name: defs[name] for name in sorted(defs)}} if defs else made
 
     def top(self, schema: Schema) -> Schema:
-        """What a schema is, where it is a reference, with what stands beside the reference."""
+        """Replace a top-level `$ref` by its definition, keeping the keywords beside it."""
         made = self.settle(schema, 0)
         for _ in range(MAX_CHAIN):
             name = target(made)
@@ -47,7 +47,7 @@ class Settled:
         return made
 
     def definition(self, name: str, depth: int) -> Schema | None:
-        """Settled; None while it is being settled, that is: where it is a part of itself."""
+        """Return the simplified definition; None while it is in progress (a recursive schema)."""
         if name in self.done:
             return self.done[name]
         if name in self.open or depth > MAX_LEVELS:
@@ -59,7 +59,7 @@ class Settled:
         return made
 
     def leads(self, name: str) -> tuple[str, ...]:
-        """Where a settled definition leads: looked for once, and asked for by every operation."""
+        """Return the definitions a simplified definition references (cached)."""
         if name not in self._leads:
             self._leads[name] = tuple(dict.fromkeys(names(self.done.get(name, {}))))
         return self._leads[name]
@@ -112,7 +112,7 @@ def without(schema: Schema, key: str) -> Schema:
 
 
 def mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """A copy with every schema in it changed."""
+    """Return a copy with `change` applied to each direct subschema."""
     made = dict(schema)
     for key, value in schema.items():
         if key in MAPS:
@@ -135,7 +135,7 @@ def inner_schemas(schema: Schema) -> Iterator[Schema]:
 
 
 def names(schema: Schema) -> Iterator[str]:
-    """Of every definition that the schema refers to."""
+    """Yield the names of the definitions that the schema references."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,4 @@
-"""Arguments that are too much for any model to read: what lies deepest is left undescribed."""
+"""Size limit of argument schemas: the deepest definitions lose their details first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rightseat.plugins.openapi.settle import mapped, names
 MAX_BYTES = 64_000
 DEEPEST = 6
 WORDS = (400, 100)
-"""Letters of a description: first somewhat fewer, then only a few."""
+"""Longest description in characters, first and second attempt."""
 
 
 def shallow(schema: Schema) -> Schema:
-    """The schema itself where it is small enough; else with as many levels of its definitions as fit. Where
-    not even one does, descriptions are shortened, and at last only names and types of arguments are left."""
+    """Shrink a schema to MAX_SCHEMA_BYTES: drop deep definitions, then shorten descriptions, at last keep
+    only names and types of the arguments. A small schema is returned itself."""
     if weight(schema) <= MAX_BYTES:
         return schema
     made = cut(schema) if "$defs" in schema else schema
@@ -33,7 +33,7 @@ def weight(value: Any) -> int:
 
 
 def cut(schema: Schema) -> Schema:
-    """Of a definition that is too many references away, only what kind of value it is."""
+    """Keep as many levels of definitions as fit; reduce the next level to type and description."""
     given = schema["$defs"]
     root = {key: value for key, value in schema.items() if key != "$defs"}
     rows = levels(root, given)
@@ -49,7 +49,7 @@ def cut(schema: Schema) -> Schema:
 
 
 def levels(root: Schema, given: dict[str, Schema]) -> list[set[str]]:
-    """The definitions by how many references lead to them."""
+    """Group definitions by their distance in references from the root."""
     rows, row, seen = list[set[str]](), set(names(root)), set[str]()
     while row:
         rows.append(row)
@@ -69,7 +69,7 @@ def stub(schema: Schema) -> Schema:
 
 
 def brief(schema: Schema, letters: int) -> Schema:
-    """With no description longer than that."""
+    """Cut every description to `letters` characters."""
     made = mapped(schema, lambda inner: brief(inner, letters))
     if "$defs" in made:
         made["$defs"] = {name: brief(inner, letters) for name, inner in made["$defs"].items()}

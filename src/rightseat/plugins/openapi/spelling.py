@@ -1,4 +1,4 @@
-"""Keys that nothing reads are most often misspelt, and what they say is lost without a word."""
+"""Report of unknown keys, which are mostly misspelt and otherwise silently ignored."""
 
 from __future__ import annotations
 

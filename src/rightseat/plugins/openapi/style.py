@@ -1,4 +1,4 @@
-"""What makes a plugin good, beyond being valid: a model chooses and fills in by the descriptions alone."""
+"""Style checks of operations: models choose and fill in tools by their descriptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EMPTY = frozenset(
 
 
 def vague(text: str) -> bool:
-    """Chinese says in two letters what takes English eight."""
+    """Tell whether a description is too short or a placeholder; a Chinese character counts as three."""
     bare = text.strip().lower()
     width = sum(1 if letter.isascii() else 3 for letter in bare)
     return width < SHORTEST or bare in _EMPTY

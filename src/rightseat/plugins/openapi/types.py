@@ -1,4 +1,4 @@
-"""The types that people write, and what JSON Schema calls them."""
+"""Type words used in documents and their JSON Schema types."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _FORMATS = {
     "ipv6": "ipv6",
 }
 TIMESTAMP: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
-"""Seconds in some answers, a written date in others."""
+"""A number of seconds or a date as text."""
 
 
 def schema_of(word: str) -> dict[str, Any] | None:
-    """What the word means as a schema, `{}` for anything; None where nobody knows."""
+    """Return the schema for a type word, `{}` for any value, None for an unknown word."""
     name = word.strip().lower()
     if name in ANY or not name:
         return {}
@@ -69,7 +69,7 @@ def schema_of(word: str) -> dict[str, Any] | None:
 
 
 def fitted(value: Any, types: tuple[str, ...]) -> Any:
-    """The value as one of the types, where only its quotes are wrong: "10" for an integer, 1 for a text."""
+    """Convert a value to one of the types if only its quotes are wrong ("10" for an integer)."""
     if not types or kind(value) in types or (kind(value) == "integer" and "number" in types):
         return value
     if isinstance(value, str):
@@ -94,7 +94,7 @@ def unquoted(value: str, types: tuple[str, ...]) -> Any:
 
 
 def kind(value: Any) -> str:
-    """Its type in JSON."""
+    """Return the JSON type of a value."""
     for name, python in (("boolean", bool), ("integer", int), ("number", float), ("string", str)):
         if isinstance(value, python):
             return name

@@ -1,4 +1,4 @@
-"""A parameter's annotation as a JSON Schema, by its syntax alone: plugin code is not run to be looked at."""
+"""Conversion of parameter annotations to JSON Schema, by syntax alone: plugin code is not run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list"
 class Read(NamedTuple):
     schema: dict[str, Any]
     exact: bool = True
-    """False: only running the code can tell more."""
+    """False if only running the code gives the full schema."""
 
 
 UNKNOWN = Read({}, exact=False)
@@ -71,7 +71,7 @@ def _generic(outer: str, inside: ast.expr) -> Read:
             values = [item.value for item in items if isinstance(item, ast.Constant)]
             return Read({"enum": values}) if len(values) == len(items) else UNKNOWN
         case "Annotated":
-            # What stands beside the type may narrow it.
+            # The metadata may restrict the type.
             return Read(schema_of(items[0]).schema, exact=False)
         case _:
             return UNKNOWN
@@ -86,7 +86,7 @@ def _either(nodes: list[ast.expr]) -> Read:
 
 
 def name_of(node: ast.expr) -> str:
-    """The last name of `typing.List` and the like; empty where it is no name."""
+    """Return the last part of a dotted name (`List` of `typing.List`); empty if it is not a name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return ALIASES.get(name, name)

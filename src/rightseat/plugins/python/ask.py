@@ -1,4 +1,4 @@
-"""What a tool of lib/ takes, asked of its own process: for where only running it tells."""
+"""Query of a script's signature in its own process, for what the syntax does not tell."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SECONDS = 10.0
 
 
 class Unread(ConfigError):
-    """The process says nothing, or that it cannot load the tool."""
+    """The script's process died, timed out or could not load the script."""
 
 
 def ask(child: Isolated, seconds: float = SECONDS) -> dict[str, Any]:
-    """Waits for the answer: plugins are read before there is a loop, or beside it in a thread."""
+    """Start the process and return the signature it reports. Blocks: not for the event loop's thread."""
     confined = child.confinement
     process = subprocess.Popen(
         command(child.module, child.qualname, confined),

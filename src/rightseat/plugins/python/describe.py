@@ -1,4 +1,4 @@
-"""A class or a function of lib/ as a Script: what it is called, says of itself and takes."""
+"""Description of a class or function of lib/ as a PluginScript: name, description, arguments."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _CALLS = ("call", "__call__")
 
 
 def script_of(name: str, node: Definition, file: Path) -> Script | None:
-    """None: a class that cannot be called as a tool."""
+    """Describe a definition; None for a class without a `call` method."""
     if isinstance(node, ast.ClassDef):
         return _class(name, node, file)
     return _function(name, node, file)
 
 
 def _class(attribute: str, node: ast.ClassDef, file: Path) -> Script | None:
-    """In the shape of the original's SDK: name, description, and call(fixed_params)."""
+    """Describe a class of the original SDK: `name`, `description`, `spec` and `call(fixed_params)`."""
     methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
-    # One that inherits may have its call from elsewhere.
+    # A subclass may inherit `call`.
     if not methods & set(_CALLS) and not node.bases:
         return None
     given = _attributes(node)
@@ -61,7 +61,7 @@ def _text(value: Any) -> str:
 
 
 def decoration(node: Definition) -> ast.expr | None:
-    """The decorator that makes a tool of a function, with or without arguments."""
+    """Return the `@tool` decorator, with or without arguments, or None."""
     for found in node.decorator_list:
         if name_of(found.func if isinstance(found, ast.Call) else found) == "tool":
             return found
@@ -87,7 +87,7 @@ def _function(attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[dict[str, Any], bool]:
-    """The schema over all parameters, and whether their syntax says all there is to know."""
+    """Return the schema of all parameters and whether the syntax determines it fully."""
     given = node.args
     every = [*given.posonlyargs, *given.args]
     without = len(every) - len(given.defaults)
@@ -122,12 +122,12 @@ def notes_of(node: Definition) -> dict[str, str]:
     doc = ast.get_docstring(node)
     if not doc:
         return {}
-    # Brings pydantic along: only for those who have something to say.
+    # Imports pydantic: only if there is a docstring.
     from rightseat.tools.signature import parameter_notes
 
     return parameter_notes(doc)
 
 
 def summary(node: Definition) -> str:
-    """The docstring's first paragraph."""
+    """Return the first paragraph of the docstring."""
     return re.split(r"\n\s*\n|\n\s*(?:Args|Arguments|Parameters):", ast.get_docstring(node) or "")[0].strip()

@@ -1,4 +1,4 @@
-"""Which tools a plugin's lib/ has, by reading it: `exported` in __init__.py, and functions with `@tool`."""
+"""Discovery of a plugin's Python tools: `exported` in lib/__init__.py, and functions with `@tool`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = tuple[str, Definition, Source]
 
 
 def scripts(folder: Path) -> tuple[tuple[Script, ...], tuple[Problem, ...]]:
-    """The tools of the plugin in `folder`, and what is wrong with its lib/."""
+    """Find the scripts of the plugin in `folder`; returns them and the problems of its lib/."""
     if not (folder / LIB).is_dir():
         return (), ()
     return Shelves(folder).scripts()
@@ -100,7 +100,7 @@ class Shelves:
             return
         for item in items:
             found = self.follow(item, first)
-            # Later versions list everything in __all__, tools or not.
+            # `__all__` may also list names that are not tools.
             if found is None and name != "__all__":
                 what = f"{item!r} is not defined in lib/."
                 self.problem(first.file, name, what, "Define it there, or import it from a file in lib/.")
@@ -108,7 +108,7 @@ class Shelves:
                 yield found
 
     def follow(self, name: str, source: Source) -> Found | None:
-        """Where a name is defined: here, or in the file that it is imported from."""
+        """Return the definition of a name, in this file or the one it is imported from; None if not found."""
         for _ in range(MAX_HOPS):
             first, _, rest = name.partition(".")
             if not rest and first in source.definitions:
@@ -123,7 +123,7 @@ class Shelves:
         return None
 
     def source_of(self, imported: Imported, source: Source) -> Source | None:
-        """The file of lib/ that an import means, whatever the package is called there."""
+        """Return the file of lib/ that an import refers to, under any package prefix."""
         names = imported.module.split(".")
         for start in range(len(names)):
             for base in (source.file.parent, self.lib):
@@ -135,7 +135,7 @@ class Shelves:
 
 
 def listed(node: ast.expr, source: Source, hops: int = MAX_HOPS) -> list[str] | None:
-    """The names in a list; None where only running it would tell."""
+    """Return the names in a list expression; None if it cannot be evaluated by syntax."""
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             names = [_name(item) for item in items]

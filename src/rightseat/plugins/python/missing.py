@@ -1,4 +1,4 @@
-"""What a call of a Python tool leaves out: the person is asked for it, and nothing is invented."""
+"""Missing arguments of Python tools: the user is asked for them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Schema = dict[str, Any]
 
 
 def shown(schema: Schema) -> Schema:
-    """For the model, which must know that it may leave something out."""
+    """Add a hint to the schema that the model may omit unknown values."""
     told = schema.get("required") and "description" not in schema
     return {**schema, "description": OMIT} if told else schema
 
 
 def check(schema: Schema) -> Callable[[Any], str | None]:
-    """What is wrong with arguments, apart from what is missing."""
+    """Return a check of the arguments that ignores missing ones."""
     partly = {key: value for key, value in schema.items() if key != "required"}
     return lambda given: checker(partly).problem(given)
 
 
 def together(args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-    """The call's own arguments and those that the person has given since."""
+    """Merge the call's arguments with the user's answer."""
     answer = context.answers[-1] if context.state is not None and context.answers else None
     return {**args, **answer} if isinstance(answer, dict) else args
 

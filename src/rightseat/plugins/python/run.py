@@ -1,7 +1,6 @@
-"""A plugin's Python tools as Tools: each call goes to a confined process, and harms nothing beyond it.
+"""Tools for a plugin's Python scripts; each call runs in a confined process.
 
-A class of the original's SDK gets, beside its arguments, what a flow would give it: question, context, files
-and previous_data.
+A class of the original SDK also receives what a flow would pass: question, context, files, previous_data.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from rightseat.types.tools import Pause, Result, Tool, ToolCall, ToolContext, fa
 
 AT_ONCE = 4
 CONTEXT = 4000
-# Tokens of a result where nobody knows how many fit.
+# Tokens of a result if the model's budget is unknown.
 BUDGET = 20_000
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What the operator allows the Python of a plugin."""
+    """Operator's limits for a plugin's Python code."""
 
     seconds: float = 60.0
-    """For one call."""
+    """Timeout of one call."""
     memory: int = 1 << 30
-    """Bytes of address space for each process."""
+    """Address space of each process in bytes."""
     environment: dict[str, str] = {}
-    """Variables it finds, beside the few that Python needs."""
+    """Environment variables, besides the few that Python needs."""
     confirm: bool = False
-    """A person must agree to every call."""
+    """Whether every call needs the user's approval."""
 
 
 def tools_of(plugin: Plugin, rules: Rules) -> tuple[tuple[Tool, ...], list[Problem]]:
-    """The tools, and why some are not there."""
+    """Make a tool per script; returns the tools and the problems of the scripts left out."""
     made: dict[str, Tool] = {}
     problems: list[Problem] = []
     stuck = False
@@ -92,8 +91,7 @@ def described(plugin: Plugin, script: Script) -> str:
 
 
 def exactly(script: Script, child: Isolated, stuck: bool) -> Script | Problem:
-    """The script with the arguments that its own process tells. Where one of the plugin's did not load, the
-    next is not waited for."""
+    """Complete the script's arguments from its process. After a load failure the others are not tried."""
     try:
         if stuck:
             raise Unread("Another tool of this plugin cannot be loaded, so this one was not tried.")
@@ -111,7 +109,7 @@ def exactly(script: Script, child: Isolated, stuck: bool) -> Script | Problem:
 
 
 def sound(script: Script | Problem) -> Script | Problem:
-    """The script, if its arguments are a schema that values can be held against."""
+    """Return the script if its arguments are a valid JSON Schema, else a Problem."""
     if isinstance(script, Problem):
         return script
     try:
@@ -149,7 +147,7 @@ def calling(child: Isolated, script: Script) -> ToolCall:
 
 
 def surroundings(ctx: ToolContext) -> dict[str, Any]:
-    """What the original gives each tool of a flow, taken from the conversation."""
+    """Build the inputs that the original passes to each tool of a flow, from the conversation."""
     messages = (*ctx.turn.messages, *ctx.said)
     asked = [message.text for message in messages if message.role == "user" and message.text.strip()]
     results = [message.text for message in messages if message.role == "tool"]
@@ -165,7 +163,7 @@ def surroundings(ctx: ToolContext) -> dict[str, Any]:
 
 
 def files(message: Message) -> list[dict[str, Any]]:
-    """What a person attached: name, type, and the content in base64."""
+    """List the message's attachments as name, type and base64 data."""
     found = []
     for part in message.parts:
         if isinstance(part, Text):

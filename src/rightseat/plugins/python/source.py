@@ -1,4 +1,4 @@
-"""One Python file of lib/, parsed and never run: its top-level names, and what they import."""
+"""Python file of lib/, parsed and never run: top-level definitions, values and imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Imported(NamedTuple):
-    """`from module import name`; without a name, the module itself."""
+    """Target of `from module import name`; without a name, the module itself."""
 
     module: str
     name: str = ""
@@ -50,7 +50,7 @@ class Source:
 
 
 def parsed(file: Path, root: Path) -> Source | Problem:
-    """The file as syntax, or why it has none. `root` is the plugin's folder: nothing beyond it is read."""
+    """Parse the file; a Problem if it is invalid or lies outside `root`, the plugin's folder."""
     shown = file.relative_to(root).as_posix()
     try:
         if not file.resolve().is_relative_to(root.resolve()):
@@ -67,7 +67,7 @@ def parsed(file: Path, root: Path) -> Source | Problem:
 
 
 def literal(node: ast.expr | None) -> Any:
-    """The value of a literal, as JSON has it; None for all else."""
+    """Return the JSON value of a literal expression; None for any other."""
     if node is None:
         return None
     try:

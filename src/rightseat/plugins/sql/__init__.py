@@ -1,1 +1,5 @@
-"""Questions to databases: the model writes the SQL, a guard reads it, and the database only reads."""
+"""Questions to databases: the model writes SQL, a guard checks it, a read-only session runs it.
+
+`database` answers questions and runs queries, `guard` allows only listed SELECT syntax, `schema` describes
+the tables to the model, `query` holds queries, limits and rows, `drivers` has a module per database.
+"""

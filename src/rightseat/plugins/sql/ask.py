@@ -1,4 +1,4 @@
-"""A question in words → rows: the model writes a query, the guard reads it, one mistake is repaired."""
+"""Questions in natural language: the model writes a query, the guard checks it, one failure is repaired."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class Found(Struct, frozen=True):
 class Question(Struct, frozen=True, kw_only=True):
     text: str
     background: str = ""
-    """What else the model should know, such as what earlier steps gave."""
+    """Further context for the model, such as results of earlier steps."""
     budget: int = 8000
-    """Tokens for the tables."""
+    """Tokens for the description of the tables."""
 
 
 async def answered(model: Model, database: Database, question: Question) -> Found:
-    """QueryFailed or Refused when the second query does not work either."""
+    """Answer a question with rows; QueryFailed or QueryRefused if the repaired query fails too."""
     schema = await database.schema()
     asked = prompt(database, schema.told(question.text, question.budget), question)
     sql = await composed(model, asked)
     try:
         return await ran(database, sql)
     except (Refused, QueryFailed) as error:
-        # What it did not find may be there now.
+        # The cached schema may be outdated.
         schema = await database.schema(fresh=True)
         asked = prompt(database, schema.told(question.text, question.budget), question)
         again = AGAIN.format(sql=sql[:4000], error=str(error)[:1000])
@@ -88,15 +88,15 @@ async def composed(model: Model, asked: str) -> str:
 
 
 async def ran(database: Database, sql: str, values: Mapping[str, Any] | None = None) -> Found:
-    """A query as it is written, with values for its `:names`."""
+    """Check and run a query, with values for its `:names`."""
     schema = await database.schema()
-    # In a thread: reading a long query takes a while.
+    # Parsing a long query blocks: use a thread.
     query: Query = await asyncio.to_thread(guarded, sql, database.rules(schema), values)
     return Found(database.name, sql if values else query.text, await database.query(query))
 
 
 async def about(databases: Sequence[Database], question: str) -> Database:
-    """The database whose tables fit the question best: by words, no model is asked."""
+    """Choose the database whose tables match the question best, by word search."""
     if len(databases) == 1:
         return databases[0]
     from rightseat.plugins.search import Field, Index
@@ -109,7 +109,7 @@ async def about(databases: Sequence[Database], question: str) -> Database:
         try:
             schema = await one.schema()
         except QueryFailed as error:
-            # The others may still answer.
+            # The other databases may still answer.
             lost = error
             continue
         for table in schema.tables.values():

@@ -1,4 +1,4 @@
-"""A database as the operator configured it: asked from any number of conversations, and only for reading."""
+"""Configured database: read-only queries from concurrent conversations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.plugins.sql.query import Limits, Query, Rows
 from rightseat.plugins.sql.schema import Schema
 from rightseat.tools.thread_pool import Threads
 
-# Seconds for which its tables are believed to be the same.
+# Seconds before the tables are listed again.
 FRESH = 300.0
 AT_ONCE = 4
 STOPS = 100
@@ -49,7 +49,7 @@ class Database:
         return self.driver.dialect
 
     def serves(self, plugin: str) -> bool:
-        """Whether a plugin's flows may ask it."""
+        """Tell whether a plugin's flows may query the database."""
         return self.plugins is None or plugin in self.plugins
 
     async def schema(self, fresh: bool = False) -> Schema:
@@ -72,7 +72,7 @@ class Database:
         )
 
     async def query(self, query: Query) -> Rows:
-        """What the database answers; QueryFailed else. Leaving ends the query."""
+        """Run the query and return its rows; raises QueryFailed. Cancellation stops the query."""
         running = Running(self.driver, self.limits)
         async with self.slots:
             try:
@@ -84,7 +84,7 @@ class Database:
 
 
 class Running:
-    """One query in its thread, and the word that ends it from another."""
+    """One query in its thread; `stop` ends it from another thread."""
 
     def __init__(self, driver: Driver, limits: Limits) -> None:
         self.driver = driver
@@ -107,7 +107,7 @@ class Running:
         for _ in range(STOPS):
             if (session := self.session) is None:
                 return
-            # Said before the query has begun, it would not be heard.
+            # A stop has no effect before the query has started: repeat it.
             session.stop()
             time.sleep(0.05)
 

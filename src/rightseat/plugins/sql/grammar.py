@@ -1,7 +1,7 @@
-"""What a query may be made of, by sqlglot's own names. What is not listed is refused.
+"""Allowed SQL syntax and functions, by sqlglot's names. Anything else is refused.
 
-A function stands here when it only computes: it reads no file, setting, sequence or catalogue, waits for
-nothing and makes no text out of a number of repetitions.
+A function is listed if it only computes: it reads no file, setting, sequence or catalogue, does not wait and
+does not repeat text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ def listed(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Nodes that are no functions. Of texts only plain literals: databases differ in how they read the others.
+# Nodes other than functions. Only plain string literals: databases differ in how they parse the others.
 NODES = listed("""
     Add Alias All Any AtTimeZone Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Boolean Bracket Column
     CTE Cube DPipe DataType DataTypeParam Distinct Div Dot EQ Escape Except Fetch Filter From GT GTE Glob
@@ -22,7 +22,7 @@ NODES = listed("""
     Union Values Var Where Window WindowSpec With WithinGroup
 """)
 
-# Functions that sqlglot knows, as it calls them.
+# Functions with a node class in sqlglot.
 FUNCTIONS = listed("""
     Abs Acos Acosh AddMonths And AnyValue ApproxDistinct ApproxQuantile ArgMax ArgMin Array ArrayAgg
     ArrayAll ArrayAny ArrayConcat ArrayContains ArrayContainsAll ArrayDistinct ArrayOverlaps ArrayPosition
@@ -53,7 +53,7 @@ FUNCTIONS = listed("""
     VariancePop Week WeekOfYear WidthBucket Xor Year YearOfWeek YearOfWeekIso
 """)
 
-# Functions that it only knows by the name they are called by.
+# Functions without a node class, by name.
 NAMED = {
     "sqlite": listed("""
         avg char count date datetime group_concat ifnull instr json_array_length json_extract json_type
@@ -90,7 +90,7 @@ NAMED = {
 }
 
 _QUERY = listed("with_ limit offset order")
-# What the larger parts may have: the rest of their keys are locks, hints, INTO, samples, pivots and the like.
+# Allowed keys by node; the others are locks, hints, INTO, samples, pivots and the like.
 KEYS = {
     "Select": _QUERY | listed("expressions distinct from_ joins where group having qualify windows"),
     "Union": _QUERY | listed("this expression distinct"),

@@ -1,7 +1,7 @@
-"""Reads a query before the database does: one statement, made of what the grammar lists, over known tables.
+"""Guard for SQL queries: one SELECT, made of allowed syntax and functions, over known tables.
 
-What is sent is written anew from sqlglot's tree, so nothing that was not looked at goes along: no comment, no
-second statement. The statement's kind alone would prove nothing: a SELECT can call functions that write.
+The query that is sent is generated from sqlglot's tree, so nothing unchecked passes: no comment, no second
+statement. Checking for SELECT alone is not enough: a SELECT can call functions that write.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000
 MOST_NODES = 4000
-# MySQL and MariaDB run what stands in these comments.
+# MySQL and MariaDB execute these comments.
 RUN_COMMENT = re.compile(r"^\s*M?!")
 FOLDED = ("sqlite", "duckdb", "mysql")
 
 
 class Refused(Exception):
-    """The query may not run. The text says why, for the model or the author who wrote it."""
+    """The guard rejects the query. The text says why, for the model or the flow's author."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     dialect: str
     tables: Collection[str]
-    """As a query may name them: `orders`, `shop.orders`."""
+    """Names as written in queries: `orders`, `shop.orders`."""
     functions: Collection[str] = ()
-    """Allowed besides the grammar's, in small letters: the operator knows what they do."""
+    """Additional functions that the operator allows, in lower case."""
     rows: int = 1000
 
 
 def guarded(sql: str, rules: Rules, values: Mapping[str, Any] | None = None) -> Query:
-    """The query to send; Refused when it may not run. `values` are for its `:names`."""
+    """Check and rewrite a query; QueryRefused if it is not allowed. `values` fill its `:names`."""
     from sqlglot.errors import SqlglotError
 
     if len(sql) > LONGEST:
@@ -53,7 +53,7 @@ def guarded(sql: str, rules: Rules, values: Mapping[str, Any] | None = None) -> 
         check(tree, rules)
         bounded(tree, rules.rows + 1, marks)
         text = written(tree, rules.dialect)
-        # The text once more: a tree that the generator does not write as it was read must not pass.
+        # Check the generated text too: the generator may not reproduce the tree.
         check(parsed(text, rules.dialect), rules)
     except SqlglotError as error:
         raise Refused(f"It is no query that can be read: {first_line(error)}") from None
@@ -63,12 +63,12 @@ def guarded(sql: str, rules: Rules, values: Mapping[str, Any] | None = None) -> 
 
 
 def first_line(error: Exception) -> str:
-    # Parts of the query are underlined in what sqlglot says; a model needs no escape codes.
+    # sqlglot underlines parts of the query with ANSI escape codes.
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0][:300]
 
 
 def placeholders(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The text with a name of ours for each `:name` that has a value, and what these names stand for."""
+    """Replace each `:name` that has a value by a random name; returns the text and the values."""
     from sqlglot import tokenize
     from sqlglot.tokenizer_core import TokenType
 
@@ -97,7 +97,7 @@ def placeholders(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str
 def parsed(sql: str, dialect: str) -> exp.Expr:
     import sqlglot
 
-    # It would log the statements of strangers as warnings.
+    # sqlglot would log users' statements as warnings.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     found = [one for one in sqlglot.parse(sql, read=dialect) if one is not None]
     if len(found) != 1:
@@ -113,7 +113,7 @@ def written(tree: exp.Expr, dialect: str) -> str:
 
 
 def check(tree: exp.Expr, rules: Rules) -> None:
-    """Refused when anything in it is not listed."""
+    """Raise QueryRefused if the tree has anything that is not allowed."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select | exp.SetOperation):
@@ -135,7 +135,7 @@ def check(tree: exp.Expr, rules: Rules) -> None:
 
 
 def keys(node: exp.Expr) -> None:
-    """A node has no part that is not listed for its kind."""
+    """Raise QueryRefused if the node has a key that is not allowed for its type."""
     allowed = KEYS.get(type(node).__name__)
     if allowed is None:
         return
@@ -151,7 +151,7 @@ def function(node: exp.Func, rules: Rules) -> None:
 
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
-        # A quoted name may be another function's than the plain one.
+        # A quoted name may refer to another function.
         allowed = name in NAMED[rules.dialect] and not isinstance(node.this, exp.Identifier)
     else:
         name = node.sql(rules.dialect, comments=False).partition("(")[0].strip().lower()[:60]
@@ -177,14 +177,14 @@ def table(node: exp.Table, rules: Rules) -> None:
 
 
 def folded(name: exp.Expr, dialect: str) -> str:
-    """The name as the database compares it."""
+    """Return the name in the case the database compares."""
     text: str = name.name
     return text if dialect not in FOLDED and name.args.get("quoted") else text.lower()
 
 
 def visible(node: exp.Expr, dialect: str) -> Iterator[str]:
-    """The names that WITH gives where the node stands. Within a WITH only those before it count: a name that
-    is defined by itself would be a table's."""
+    """Yield the CTE names visible at the node. Within a WITH only earlier ones count, unless it is recursive:
+    a reference to itself would be a table."""
     from sqlglot import exp
 
     below: exp.Expr = node
@@ -203,7 +203,7 @@ def visible(node: exp.Expr, dialect: str) -> Iterator[str]:
 
 
 def bounded(tree: exp.Expr, most: int, marks: dict[str, Any]) -> None:
-    """No more rows than `most` are asked for."""
+    """Set LIMIT to at most `max_rows`."""
     from sqlglot import exp
 
     limit = tree.args.get("limit")

@@ -1,4 +1,4 @@
-"""A query that may run, and what a database answers."""
+"""Queries with bound values, limits, and the rows a database returns."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ LONGEST_BYTES = 64
 
 
 class QueryFailed(Exception):
-    """The database did not answer. The text is its own, for whoever wrote the query."""
+    """The database rejected or aborted the query. The text is the database's own."""
 
 
 class Query(Struct, frozen=True):
-    """Text with names of ours where values go: no such name stands anywhere else in it."""
+    """SQL text with unique random names in place of its values."""
 
     text: str
     values: Mapping[str, Any] = {}
 
     def marked(self, mark: str, percent: bool = False) -> str:
-        """With a driver's own marks. Where it reads `%` as one, the others are doubled."""
+        """Return the text with the driver's placeholders; `percent` doubles other `%` signs."""
         if "\0" in self.text:
-            # Some databases would read no further.
+            # Some databases stop reading there.
             raise QueryFailed("It has a NUL character.")
         text = self.text.replace("%", "%%") if percent and self.values else self.text
         for name in self.values:
@@ -40,7 +40,7 @@ class Rows(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: bool = False
-    """Whether there are more."""
+    """Whether the database has more rows."""
 
     def objects(self) -> list[dict[str, Any]]:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
@@ -53,7 +53,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Gathering:
-    """Rows as they come, until one of the limits is reached."""
+    """Collects rows until a limit of rows or bytes is reached."""
 
     def __init__(self, columns: Iterable[str], limits: Limits) -> None:
         self.columns = distinct(columns)
@@ -78,7 +78,7 @@ class Gathering:
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Two columns of a join may have the same name; as an object's keys they may not."""
+    """Number repeated column names (of a join), so that they can be keys of an object."""
     made: list[str] = []
     for name in names:
         number, free = 1, name
@@ -90,7 +90,7 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A cell as JSON has it."""
+    """Convert a cell to a JSON value."""
     match value:
         case None | bool() | str():
             return value
@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Decimal) -> Any:
-    """A float holds 15 digits; beyond them only text is exact."""
+    """Convert a decimal to int or float; to text beyond the 15 digits a float holds."""
     if not value.is_finite():
         return None
     if value == value.to_integral_value() and abs(value) < LARGEST:

@@ -1,4 +1,4 @@
-"""What tables a database has, as SQLAlchemy sees them."""
+"""Reflection of a database's tables with SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reflected(url: str, connect: Callable[[], Any]) -> Iterator[Table]:
             default = inspector.default_schema_name
             schemas: list[str | None] = [None]
             if engine.dialect.name == "mysql":
-                # Its schemas are databases: the URL names the one that is meant.
+                # MySQL schemas are databases: use the one in the URL.
                 schemas = [default]
             elif engine.dialect.name != "sqlite":
                 schemas = list(inspector.get_schema_names())

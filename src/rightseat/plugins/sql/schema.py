@@ -1,4 +1,4 @@
-"""What the model sees of a database: the tables that fit the question, with their columns."""
+"""Database schema as shown to the model: tables relevant to the question, with their columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightseat.plugins.search import Field, Index
 
 MOST_TABLES = 2000
 ALL = 12
-"""So many tables are all shown."""
+"""Up to this number all tables are shown."""
 BEST = 8
 NEIGHBOURS = 4
 MOST_COLUMNS = 120
@@ -27,12 +27,12 @@ class Column(Struct, frozen=True):
     kind: str
     comment: str = ""
     key: str = ""
-    """`key` of the primary key, `→ table.column` for one that points to another."""
+    """`key` for the primary key, `→ table.column` for a foreign key."""
 
 
 class Table(Struct, frozen=True):
     name: str
-    """As a query names it: with its schema where that is not the default one."""
+    """Name as written in queries, with its schema if that is not the default."""
     columns: tuple[Column, ...]
     comment: str = ""
 
@@ -43,7 +43,7 @@ class Table(Struct, frozen=True):
 
 
 class Schema:
-    """All tables of a database."""
+    """Tables of a database with a search index."""
 
     def __init__(self, tables: Sequence[Table], dialect: str) -> None:
         self.dialect = dialect
@@ -51,7 +51,7 @@ class Schema:
         self.index = Index([fields(table) for table in self.tables.values()])
 
     def fitting(self, question: str) -> list[Table]:
-        """The tables that the question may be about, best first, and those that they point to."""
+        """Return the tables that match the question, best first, and those they reference."""
         listed = list(self.tables.values())
         if len(listed) <= ALL:
             return listed
@@ -61,7 +61,7 @@ class Schema:
         return [*found, *more[:NEIGHBOURS]]
 
     def told(self, question: str, budget: int) -> str:
-        """As text within a budget of tokens; the best tables stay the longest."""
+        """Describe the relevant tables within a token budget; the least relevant are dropped first."""
         chosen = self.fitting(question)
         texts = [written(table, self.dialect) for table in chosen]
         while len(texts) > 1 and not fits("\n\n".join(texts), budget):
@@ -89,12 +89,12 @@ def written(table: Table, dialect: str) -> str:
 
 
 def quoted(name: str, dialect: str) -> str:
-    """As a query must write it: PostgreSQL makes small letters of a name without quotes."""
+    """Quote a name where the dialect needs it: PostgreSQL folds unquoted names to lower case."""
     if (PLAIN if dialect == "postgres" else ANY_CASE).fullmatch(name):
         return name
     return f"`{name}`" if dialect == "mysql" else f'"{name}"'
 
 
 def noted(comment: str) -> str:
-    """Comments are data: one line each."""
+    """Format a comment on one line, shortened: it is untrusted data."""
     return f" -- {middle(' '.join(comment.split()), COMMENT_TOKENS)}" if comment.strip() else ""

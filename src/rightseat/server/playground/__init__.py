@@ -1,4 +1,8 @@
-"""The page that a browser finds at `/`. It speaks AG-UI to our own door, and asks here what no door tells."""
+"""The playground: the page at `/`. It speaks AG-UI to our own door; this folder serves the rest as JSON.
+
+overview: assistants, examples, set-up checks. plugins: plugins, flow pictures, tool trials. door_output: a
+run as each door writes it. responses: JSON handlers and static files. page/ and vendor/: the files.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,15 @@ Now = Callable[[], Runtime]
 
 
 async def looked(request: Request) -> list[lens.Asked]:
-    """Only where everybody is the same person: what others asked is not for anyone with a key."""
+    """Return the prompts of a run. Only without [auth]: prompts may be another owner's."""
     if request.owner != LOCAL:
         raise NotFound("Prompts are shown only where no keys are set: they may be another's.")
     return lens.kept(request.params["run"])
 
 
 def playground(runtime: Now, doors: Sequence[Door], plain: Callable[[Request, object], Reply]) -> Door:
-    """`plain` answers at `/` whoever is no browser. The page's own files hold nothing secret and need no key:
-    it is the page that asks for one. Everything that it shows does."""
+    """Make the playground's door. `serve_plain` answers clients at `/` that are no browser. The page's files
+    need no key; all data does."""
     page = files.Page()
 
     def first(request: Request, host: object) -> Reply:
@@ -54,7 +58,7 @@ def playground(runtime: Now, doors: Sequence[Door], plain: Callable[[Request, ob
             body=Attempt,
             summary="Call an operation by hand",
         ),
-        # Last: whatever is not asked above is a file, or nothing.
+        # Last: matches every other path.
         Route("GET", "/playground/{name:path}", page.file, open=True, summary="The playground's files"),
     )
     return Door("playground", routes, refuse, lambda base: f"{base}/")

@@ -1,4 +1,4 @@
-"""Who can be asked here, what to try first, and how other clients are connected."""
+"""Overview for the playground: assistants, examples, doors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def told(runtime: Runtime, doors: Sequence[Door], request: Request) -> dic
 
 
 def tiny(runtime: Runtime) -> bool:
-    """Whether the one who is asked first is the built-in model, or a script in its place."""
+    """Whether the default assistant uses the built-in model, or the script in its place."""
     assistant = runtime.assistant(None)
     source = getattr(assistant.model, "source", None) if assistant else None
     return source is not None and (source.provider, source.model) in TINY
@@ -60,7 +60,7 @@ def assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:
 
 
 def examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
-    """Three that surely succeed with the built-in model; elsewhere what plugins suggest."""
+    """Yield examples that work with the built-in model, and the plugins' suggestions."""
     assistant = runtime.assistant(None)
     tools = {tool.name for tool in assistant.tools} if assistant else set()
     if "demo_clock" in tools:

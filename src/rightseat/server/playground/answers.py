@@ -1,4 +1,4 @@
-"""How the page is answered: with JSON that no cache keeps."""
+"""Handlers of the playground that answer with uncached JSON."""
 
 from __future__ import annotations
 

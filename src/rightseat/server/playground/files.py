@@ -1,4 +1,4 @@
-"""The page's files: ours are in the package, what others made lies in `vendor` where it was fetched."""
+"""Static files of the playground: ours in `page`, fetched ones in `vendor`."""
 
 from __future__ import annotations
 

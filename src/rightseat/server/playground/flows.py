@@ -1,4 +1,4 @@
-"""The flows, plugin by plugin, each drawn as boxes on their places and the lines between them."""
+"""Flows of each plugin as laid-out boxes and lines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def box(spot: Spot) -> dict[str, Any]:
 
 
 def line(one: Line) -> dict[str, Any]:
-    """From the bottom of a box through the points on the way to the top of another."""
+    """Format a line as points from a box's bottom to another's top; back edges pass on the right."""
     first, *rest = one.spots
     points = [(first.x, first.y + first.height), *((spot.x, spot.y) for spot in rest)]
     if one.back:

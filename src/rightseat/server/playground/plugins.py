@@ -1,4 +1,4 @@
-"""The plugins: what each has, and the check's words on what is wrong with it."""
+"""Plugins for the playground: their tools and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor knows of this server, and how clients of each kind are connected to it."""
+"""Set-up report for the playground: the doctor's checks, and snippets to connect clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def examined(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
-    """With `doors` in the query every door is called as its client would, which takes its time."""
+    """Return checks and client snippets; with `doors` in the query, every door is probed too (slow)."""
     lines = list(looked_at(runtime))
     if "doors" in request.query:
         lines += [line async for line in called(doors, request)]
@@ -25,7 +25,7 @@ async def examined(runtime: Runtime, doors: Sequence[Door], request: Request) ->
 
 
 def looked_at(runtime: Runtime) -> Iterator[Line]:
-    # The doctor brings much that no answer needs.
+    # Lazy: the doctor's imports are heavy.
     from rightseat.doctor.line import broken, good, skipped
     from rightseat.doctor.setup import extras, python
 
@@ -66,7 +66,7 @@ async def called(doors: Sequence[Door], request: Request) -> AsyncIterator[Line]
 
 
 def clients(base: str, keyed: bool) -> Iterator[dict[str, str]]:
-    """Lines to copy, with this server's address; the key stands in them by the name of a variable."""
+    """Yield snippets with this server's URL; the key appears as an environment variable."""
     key = "$RIGHTSEAT_KEY"
     header = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if keyed else ""
     yield {"name": "CopilotKit (React)", "line": f'<CopilotKit runtimeUrl="{base}/copilotkit"{header}>'}

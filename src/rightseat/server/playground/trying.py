@@ -1,5 +1,5 @@
-"""An operation called by hand: with a person's own arguments and no model between, as a run like any other.
-So it is counted, limited, stopped and asked about as a model's call is. Whatever a tool does is a result."""
+"""Tool trials: a tool called directly with a person's arguments, as a normal run without a model. So it is
+metered, limited, stopped and confirmed as a model's call is. A tool's failure is a result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] = {}
     answers: list[Said] = []
-    """To what the call asked before: then it goes on, with the arguments it had."""
+    """Answers to earlier questions of the call: it resumes with its original arguments."""
 
 
 async def tried(runtime: Runtime, given: Attempt, request: Request) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def turn_of(given: Attempt, request: Request) -> Turn:
 
 
 async def carried_out(runtime: Runtime, turn: Turn) -> dict[str, Any]:
-    """The result, or what the call asks first."""
+    """Run the call; return its result, or the questions that it asks first."""
     told: dict[str, Any] = {"result": "", "failed": False}
     asks: list[dict[str, Any]] = []
     async with closing(runtime.run(turn)) as events:

@@ -1,4 +1,4 @@
-"""The same run as each door would write it, with the request that asks for it as a line for a shell."""
+"""A stored run as each door would write it, with the request as a curl command."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rightseat.types.turn import Turn
 from rightseat.wiring.library import Runtime
 
 QUESTION = "Count from one to five, in words."
-"""What every door's probes ask: here the run's own question takes its place."""
+"""The question in every door's probes; replaced here by the run's own."""
 MOST = 200_000
-# Where a door's own probe asks nobody anything: the call by which its client would.
+# The MCP door's own probe calls no assistant: this call does.
 ASK = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -32,7 +32,7 @@ CALLS = {"mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None,
 
 
 class Replay:
-    """A Runtime that answers everybody with the events of one run."""
+    """A Runtime that answers every turn with the events of one run."""
 
     def __init__(self, runtime: Runtime, events: Sequence[Event]) -> None:
         self.runtime = runtime
@@ -42,7 +42,7 @@ class Replay:
         for event in self.events:
             yield event
 
-    # Hidden from the checker: it would take any misspelt attribute for one of the runtime's.
+    # Hidden from mypy, which would accept any misspelt attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -79,7 +79,7 @@ async def read(runtime: Runtime, request: Request) -> list[Entry]:
 
 
 def last(entries: list[Entry], run: str) -> tuple[str, str, list[Event]]:
-    """The question, who was asked and the events of a run, by its id or the last one."""
+    """Return question, assistant and events of a run, by id or the last one."""
     question, asked, found = "", "", ""
     agent, wanted = "", ""
     events: list[Event] = []
@@ -98,7 +98,7 @@ def last(entries: list[Entry], run: str) -> tuple[str, str, list[Event]]:
 
 
 def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
-    """Asked of who was asked here, where the door's clients say so in the request."""
+    """Address the probe to the run's assistant, where the door's requests name one."""
     if not agent:
         return probe
     match probe.path.split("/"):
@@ -108,7 +108,7 @@ def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
             body = msgspec.json.decode(probe.body, type=dict[str, Any])
             return replace(probe, body=msgspec.json.encode({**body, "model": agent}))
         case ["", "mcp"]:
-            # Only here: a server may be without this door.
+            # Lazy: a server may lack this door.
             from rightseat.doors.mcp.catalogue import asked as who
 
             host: Any = runtime
@@ -134,7 +134,7 @@ async def written(door: Door, probe: Probe, request: Request, host: Any) -> dict
         params=params(route.path, probe.path),
         query={},
         body=probe.body,
-        # As its client asks; what this page asks with is not part of the picture.
+        # Headers as the door's client sends them, not the playground's own.
         headers={"content-type": "application/json", "accept": "multipart/mixed, text/event-stream, */*"},
     )
     try:
@@ -163,7 +163,7 @@ def params(route: str, path: str) -> dict[str, str]:
 
 
 def curl(request: Request, probe: Probe) -> str:
-    """The key stands in it by the name of a variable."""
+    """Format a probe as a curl command; the key appears as an environment variable."""
     key = ' -H "Authorization: Bearer $RIGHTSEAT_KEY"' if request.headers.get("authorization") else ""
     accept = " -H 'accept: application/json, text/event-stream'" if probe.path == "/mcp" else ""
     body = shlex.quote(probe.body.decode())

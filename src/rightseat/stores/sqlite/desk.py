@@ -1,4 +1,4 @@
-"""The one thread that touches the file. What comes while it is busy waits, and is then one transaction."""
+"""WriterThread: the one thread that uses the database. Jobs that arrive meanwhile form one transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Asked = list[tuple[Job, "asyncio.Future[Any]"]]
 
 
 class Desk:
-    """`recount` is called after changes were taken back, in the thread: what was counted is then wrong."""
+    """Runs jobs in batches. `recount` reloads cached totals in the thread after a rollback."""
 
     def __init__(self, database: sqlite3.Connection, recount: Callable[[], None]) -> None:
         self.database = database
@@ -30,12 +30,12 @@ class Desk:
         self.soon: asyncio.Handle | None = None
         self.busy: asyncio.Future[list[Any]] | None = None
         self.wary = 0
-        """How many of the next must each be alone, because one of them broke what they had in common."""
+        """How many of the next jobs run in a transaction of their own, because one of them broke a batch."""
         self.doubtful = False
         self.closed = False
 
     async def do(self, job: Callable[[], T]) -> T:
-        """In the thread, after all that was asked for before. It is written when this returns."""
+        """Run a job in the thread, after all earlier jobs. It is committed when this returns."""
         return cast(T, await self.put(job))
 
     def put(self, job: Job) -> asyncio.Future[Any]:
@@ -46,13 +46,13 @@ class Desk:
             return future
         self.asked.append((job, future))
         if self.busy is None and self.soon is None:
-            # What else is asked for in this step of the loop goes along.
+            # Jobs submitted in the same step of the event loop join the batch.
             self.soon = loop.call_soon(self.next, loop)
         return future
 
     def next(self, loop: asyncio.AbstractEventLoop) -> None:
         self.soon = None
-        # Whoever has left before it began wants nothing any more.
+        # Skip jobs that were cancelled before they started.
         waiting = [(job, future) for job, future in self.asked if not future.cancelled()]
         count = 1 if self.wary else len(waiting)
         self.wary = max(self.wary - 1, 0)
@@ -66,7 +66,7 @@ class Desk:
         error = done.exception()
         outcomes = [error] if error is not None else done.result()
         if error is not None:
-            # Not of the file's making, so of one of them, and all was taken back: each by itself.
+            # A job raised and the batch was rolled back: repeat each job by itself.
             self.doubtful = True
             if len(asked) > 1:
                 self.asked, self.wary = [*asked, *self.asked], len(asked)
@@ -81,12 +81,12 @@ class Desk:
                 future.set_result(outcome)
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """In the thread too, but in no transaction."""
+        """Run work in the thread, outside any transaction."""
         await self.do(lambda: None)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
     async def close(self) -> None:
-        """After the last of what was asked for, whatever became of it."""
+        """Wait for all pending jobs and close the database."""
         if self.closed:
             return
         loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class Desk:
         except sqlite3.Error as error:
             self.recounted()
             if len(jobs) > 1:
-                # One of them may be what the file does not take: each by itself.
+                # One job may be at fault: repeat each by itself.
                 return [self.together([job])[0] for job in jobs]
             log.error("the store failed: %s", error)
             return [StoreFailed(FAILED)]
@@ -129,7 +129,7 @@ class Desk:
 
 
 def outcome(job: Job) -> Any:
-    """A refusal is one too: whoever refuses has changed nothing."""
+    """Run a job and return its result or its RightseatError; a job that raises one has changed nothing."""
     try:
         return job()
     except RightseatError as error:

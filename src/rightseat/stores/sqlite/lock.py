@@ -1,4 +1,4 @@
-"""One process for each data folder: whoever comes second is told who was first."""
+"""Lock of the data folder: one process at a time; the error names the pid of the holder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FILE = "lock"
 
 
 class Lock:
-    """Held until closed, or until the process ends, however it does."""
+    """File lock, held until `close` or until the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Its pid is written by whoever has it, so it is opened without emptying it.
+            # Opened without truncation: it contains the pid of the holder.
             self.file: IO[str] = self.path.open("a+", encoding="utf-8")
         except OSError as error:
             raise ConfigError(
@@ -55,7 +55,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def grip(file: IO[str]) -> None:
-        # Far behind the pid: a locked byte could not be read.
+        # Far behind the pid: a locked byte cannot be read.
         file.seek(1 << 20)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 

@@ -1,7 +1,7 @@
-"""The tables, by version. A step once released is never changed: a new one is added behind it, and ends with
+"""Tables and their migrations. A released migration is never changed; a new one is added at the end and sets
 its own version.
 
-An older file is copied before it is brought forward, and a newer one is not touched.
+An older file is backed up before it is migrated; a newer one is refused.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ STEPS = (
 
 
 def opened(path: Path, steps: Sequence[str] = STEPS) -> sqlite3.Connection:
-    """The database at its newest version, for one thread that writes and reads."""
+    """Open the database and migrate it to the newest version."""
     try:
         path.touch(mode=0o600)
-        # Whoever uses it has one thread for it, which is not this one.
+        # Used by the writer thread only, which is not this one.
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         with ExitStack() as unless_opened:
             unless_opened.callback(database.close)
@@ -103,9 +103,9 @@ def opened(path: Path, steps: Sequence[str] = STEPS) -> sqlite3.Connection:
 def _set_up(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA busy_timeout = 5000")
     database.execute("PRAGMA journal_mode = WAL")
-    # A killed process loses nothing; a power cut may lose the last moments, and never breaks the file.
+    # A killed process loses nothing; a power cut may lose the last moments but never corrupts the file.
     database.execute("PRAGMA synchronous = NORMAL")
-    # What was deleted shall not be found in the file.
+    # Deleted content must not remain in the file.
     database.execute("PRAGMA secure_delete = ON")
 
 
@@ -119,7 +119,7 @@ def migrate(database: sqlite3.Connection, path: Path, steps: Sequence[str]) -> N
     if 0 < version < len(steps):
         back_up(database, path.with_name(f"{path.name}.v{version}.bak"))
     for step in steps[version:]:
-        # One transaction, which its version is part of: a step that was cut off has not happened.
+        # One transaction including the version: an interrupted migration leaves no trace.
         database.executescript("BEGIN IMMEDIATE;\n" + step + "\nCOMMIT;")
 
 

@@ -1,5 +1,4 @@
-"""What a turn stopped for, which question waits, what server tools gave, how far a flow has come: for a time,
-and within a size."""
+"""ExpiringTable: continuations, pending questions, tool results and checkpoints, limited in time and size."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ Kind = Literal["continuation", "question", "result", "note"]
 
 
 class Shelves:
-    """All its methods run in the database's own thread."""
+    """Rows with an expiry. All methods run in the writer thread."""
 
     def __init__(
         self, database: sqlite3.Connection, capacity: int, lifetime: float, clock: Callable[[], float]
@@ -27,7 +26,7 @@ class Shelves:
         self.count()
 
     def count(self) -> None:
-        """What is there: at the start, and after a change that was taken back."""
+        """Reload the cached totals, at the start and after a rollback."""
         (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
         totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
         self.weights = dict(totals.fetchall())
@@ -45,7 +44,7 @@ class Shelves:
         self.tidy(kind, now)
 
     def tidy(self, kind: Kind, now: float) -> None:
-        """What came first goes: when it is over its time, or when the shelf is over its weight."""
+        """Delete the oldest rows that have expired or exceed the capacity."""
         oldest = "SELECT owner, key, expires FROM kept WHERE kind = ? ORDER BY number LIMIT 1"
         while found := self.database.execute(oldest, (kind,)).fetchone():
             owner, key, expires = found
@@ -63,7 +62,7 @@ class Shelves:
             self.weights[kind] -= found[0]
 
     def drop_under(self, kind: Kind, owner: Owner, beginning: str) -> None:
-        """All whose keys begin so."""
+        """Delete all rows whose keys have this prefix."""
         found = self.database.execute(
             "SELECT key FROM kept WHERE owner = ? AND kind = ? AND substr(key, 1, ?) = ?",
             (owner.name, kind, len(beginning), beginning),

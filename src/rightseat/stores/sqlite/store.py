@@ -1,4 +1,4 @@
-"""One file, one thread that touches it. Deltas are written twice a second, nearly everything else at once."""
+"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 FILE = "rightseat.db"
 EVERY = 0.5
-# Entries that wait for a disk which takes nothing; what comes after them is not kept.
+# Entries that wait while the disk fails; further ones are not kept.
 MOST_WAITING = 20_000
-# What is written with the next words: to begin is worth no more than the words that follow.
+# Events that wait for the next flush instead of causing one.
 _LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, Nested)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation = msgspec.json.Decoder(Continuation)
@@ -68,7 +68,7 @@ class SQLite:
             unless_opened.pop_all()
         self.desk = Desk(self.database, self.recount)
         self.fresh: list[Written] = []
-        """Not yet handed to the thread."""
+        """Entries not yet submitted to the writer thread."""
         self.timer: asyncio.TimerHandle | None = None
         self.soon: asyncio.Handle | None = None
 
@@ -77,12 +77,12 @@ class SQLite:
         self.pages.count()
 
     async def do(self, job: Callable[[], T]) -> T:
-        """In the thread, after all that was appended before."""
+        """Run a job in the writer thread, after all entries appended before."""
         self.send()
         return await self.desk.do(job)
 
     def send(self) -> None:
-        """Hand over what is fresh."""
+        """Submit the unwritten entries to the writer thread."""
         for handle in (self.timer, self.soon):
             if handle is not None:
                 handle.cancel()
@@ -92,7 +92,7 @@ class SQLite:
             self.desk.put(lambda: self.pages.write(written)).add_done_callback(partial(self.sent, written))
 
     def sent(self, written: list[Written], done: asyncio.Future[None]) -> None:
-        """What the disk would not take waits, and goes with what comes next."""
+        """Keep entries that could not be written for the next flush."""
         error = None if done.cancelled() else done.exception()
         if isinstance(error, StoreFailed):
             self.fresh = [*written, *self.fresh][:MOST_WAITING]
@@ -100,7 +100,7 @@ class SQLite:
         elif error is not None:
             log.error("entries of threads were not kept", exc_info=error)
 
-    # Continuations, questions, results
+    # Store
 
     async def save(self, continuation: Continuation) -> None:
         owner, ticket, body = continuation.owner, continuation.ticket, _encode(continuation)
@@ -131,7 +131,7 @@ class SQLite:
         found = await self.do(lambda: self.shelves.every("result", owner, call_ids))
         return {call: body.decode("utf-8", "surrogatepass") for call, body in found.items()}
 
-    # How far flows have come
+    # CheckpointStore
 
     async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         await self.do(lambda: self.shelves.put("note", owner, key, body, seconds))
@@ -142,7 +142,7 @@ class SQLite:
     async def forget(self, owner: Owner, key: str) -> None:
         await self.do(lambda: self.shelves.drop("note", owner, key))
 
-    # Threads
+    # ThreadStore
 
     def keeps(self, owner: Owner, thread: str) -> bool:
         return (owner.name, thread) in self.pages.keys
@@ -152,7 +152,7 @@ class SQLite:
         try:
             return await self.do(lambda: self.pages.begin(key, run, assistant, name))
         except asyncio.CancelledError:
-            # Whoever asked has left, and would never give it back.
+            # The caller is gone and would never release the lease.
             self.desk.put(lambda: self.pages.release(key, run)).add_done_callback(retrieved)
             raise
 
@@ -166,7 +166,7 @@ class SQLite:
             if self.timer is None:
                 self.timer = asyncio.get_running_loop().call_later(EVERY, self.send)
         elif self.soon is None:
-            # What else happens in this step of the loop goes along.
+            # Entries appended in the same step of the event loop join the flush.
             self.soon = asyncio.get_running_loop().call_soon(self.send)
 
     async def read(
@@ -209,7 +209,7 @@ class SQLite:
             return self.pages.delete(key)
 
         gone = await self.do(delete)
-        # What was deleted is then nowhere, not in the log of changes either.
+        # Remove deleted content from the write-ahead log too.
         await self.desk.apart(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return gone
 
@@ -222,13 +222,13 @@ class SQLite:
 
 
 def retrieved(done: asyncio.Future[None]) -> None:
-    """Nobody waits for it; that it failed is in the log."""
+    """Retrieve the exception of a future that nobody awaits; the failure is logged already."""
     if not done.cancelled():
         done.exception()
 
 
 def read(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """What was kept; what somebody changed by hand is as good as gone."""
+    """Decode a stored record; an undecodable one counts as missing."""
     if body is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Threads, their entries and their leases as rows. All methods run in the database's own thread."""
+"""ThreadTable: rows of threads, entries and leases. All methods run in the writer thread."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Threads:
         self.clock = clock
         self.process = f"{socket.gethostname()}:{os.getpid()}"
         self.keys: set[Key] = set()
-        """Read by other threads: a set's look-up is one step."""
+        """Keys of all threads. Read by other OS threads: a set look-up is atomic."""
         self.owners = Counter[str]()
-        """How many threads each has."""
+        """Number of threads per owner."""
         self.size = 0
-        """Of all threads: to ask for it would cost every run as much as there are threads."""
+        """Size of all threads, cached: a query would scan them for every run."""
         self.count()
         began = database.execute(
             "INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock())
@@ -56,7 +56,7 @@ class Threads:
         self.epoch = began.lastrowid
 
     def count(self) -> None:
-        """What is there: at the start, and after a change that was taken back."""
+        """Reload the cached keys and totals, at the start and after a rollback."""
         self.keys = set(self.database.execute("SELECT owner, id FROM threads"))
         self.owners = Counter(owner for owner, _ in self.keys)
         (self.size,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
@@ -85,7 +85,7 @@ class Threads:
         return last
 
     def release(self, key: Key, run: str) -> None:
-        """Give a lease back that nobody used, and a thread that was made for it."""
+        """Release an unused lease, and delete the thread if it was created for it."""
         given = self.database.execute(
             "DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
         )
@@ -93,17 +93,17 @@ class Threads:
             self.delete(key)
 
     def state(self, key: Key) -> tuple[int, int]:
-        """The thread's last number, and its run's."""
+        """Return the numbers of the thread's last entry and last run."""
         found = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
         last, runs = found.fetchone()
         return last, runs
 
     def write(self, written: Iterable[Written]) -> None:
-        # Runs that are under way at the same time take turns here; each thread's words belong together.
+        # Entries of concurrent runs are interleaved: group them by thread.
         found: defaultdict[Key, list[Numbered]] = defaultdict(list)
         for key, number, entry in written:
             found[key].append((number, entry))
-        # A thread that was deleted meanwhile stays so.
+        # Skip threads that were deleted meanwhile.
         self.extend({key: numbered for key, numbered in found.items() if key in self.keys})
 
     def extend(self, found: Mapping[Key, Sequence[Numbered]]) -> None:
@@ -120,7 +120,7 @@ class Threads:
                     size += len(body)
             grown.append((numbered[-1][0], size, now, *key))
             self.size += size
-        # Each statement once for all threads: with many runs under way they are most of what a token costs.
+        # One statement for all threads: with many runs the statements dominate the cost of a token.
         self.database.executemany(
             "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body) "
             "VALUES (?, ?, ?, ?, (SELECT runs FROM threads WHERE owner = ? AND id = ?), ?, ?)",
@@ -184,7 +184,7 @@ class Threads:
         return self.find(key)
 
     def entries(self, key: Key, run: int | None = None) -> list[Entry]:
-        """All of a thread, or of one of its runs."""
+        """Return all entries of a thread, or of one of its runs."""
         found = self.database.execute(
             "SELECT first, last, cuts, body FROM entries "
             "WHERE owner = ? AND thread = ? AND (? IS NULL OR run = ?) ORDER BY last",
@@ -205,7 +205,7 @@ class Threads:
         return True
 
     def shorten(self, key: Key) -> None:
-        """The oldest runs go when a thread is over its size; the newest stays whatever it weighs."""
+        """Delete the oldest runs of a thread that is over its size; the newest run always stays."""
         found = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key)
         (size,) = found.fetchone()
         if size <= self.keep.thread_bytes:
@@ -226,7 +226,7 @@ class Threads:
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
 
     def tidy(self, owner: str) -> None:
-        """Forget what was used longest ago: beyond its days, an owner's number, and the size of all."""
+        """Delete the least recently used threads beyond the limits of age, count and total size."""
         if self.keep.days:
             since = self.clock() - self.keep.days * DAY
             self.forget(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
@@ -242,7 +242,7 @@ class Threads:
         return sum(self.delete(key) for key in list(found))
 
     def recover(self) -> int:
-        """End the runs of processes that are no more: this one has the folder for itself."""
+        """End the runs of dead processes and return their number; the folder lock excludes live ones."""
         dead = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,))
         leases = dead.fetchall()
         for owner, thread, name in leases:
@@ -252,7 +252,7 @@ class Threads:
             said = [entry for entry in self.entries(key, run) if not isinstance(entry, Posted)]
             for entry in said:
                 opened.see(entry)
-            # That it began may not have been written yet; clients take no end without it.
+            # RunStarted may not have been written; clients need it before the end.
             begun = [] if said else [RunStarted(thread, name)]
             self.extend({key: list(enumerate([*begun, *opened.ends(), RESTARTED], last + 1))})
         return len(leases)
@@ -274,7 +274,7 @@ def thread(row: tuple[str, str, str, float, float, int, int, int, str]) -> Threa
 
 
 def encoded(entry: Entry) -> bytes | None:
-    """None for what JSON cannot say, such as half a surrogate pair: the rest of the thread is kept."""
+    """Encode an entry; None if JSON cannot represent it, such as a lone surrogate."""
     try:
         return _encode(entry)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -283,7 +283,7 @@ def encoded(entry: Entry) -> bytes | None:
 
 
 def decoded(first: int, last: int, cuts: bytes, body: bytes) -> Row | None:
-    """None for a row that somebody changed by hand."""
+    """Decode a row; None if it was changed by hand and is invalid."""
     try:
         return Row(first, last, _entry.decode(body), _cuts.decode(cuts))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,8 +1,8 @@
-"""Tools that models know by name: a Python interpreter and two searches. Llama 3.1 and Functionary call them
-in a form of their own, with one text as their only argument.
+"""Built-in tools that models know by name: a Python interpreter and two searches. Llama 3.1 and Functionary
+call them in a special form, with one text as their only argument.
 
-Clients send odd schemas for them, such as `{"type": "query"}`, because their models never look at it. The
-name is enough: what is not JSON Schema is replaced by what it means.
+Clients send invalid schemas for them, such as `{"type": "query"}`, because the models ignore them. These are
+replaced by the schema of the built-in tool.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NOTES = frozenset({"type", "description", "title", "default", "examples"})
 
 
 def argument(name: str) -> str | None:
-    """The name of a builtin tool's argument; None for any other tool."""
+    """Return the name of a built-in tool's argument; None for any other tool."""
     return "code" if name in CODE else "query" if name in SEARCHES else None
 
 
 def parameters(name: str) -> dict[str, Any] | None:
-    """The schema of a builtin tool; None for any other tool."""
+    """Return the schema of a built-in tool; None for any other tool."""
     only = argument(name)
     if only is None:
         return None
@@ -34,7 +34,7 @@ def parameters(name: str) -> dict[str, Any] | None:
 
 
 def understood(tool: ToolSpec) -> ToolSpec:
-    """The tool, with the schema that its name means where its own is none."""
+    """Return the tool, with the built-in schema if its own is invalid."""
     meant = parameters(tool.name)
     if meant is None:
         return tool
@@ -46,7 +46,7 @@ def understood(tool: ToolSpec) -> ToolSpec:
 
 
 def fits(tool: ToolSpec) -> bool:
-    """Whether the tool is the one that its name says: it takes that argument, and needs no other."""
+    """Whether the tool is a built-in one: it takes the argument of its name and requires no other."""
     only = argument(tool.name)
     if only is None:
         return False
@@ -57,7 +57,7 @@ def fits(tool: ToolSpec) -> bool:
 
 
 def exact(tool: ToolSpec) -> bool:
-    """Whether any text will do as its argument."""
+    """Whether the argument may be any text."""
     only = argument(tool.name) or ""
     value = (tool.parameters.get("properties") or {}).get(only)
     return isinstance(value, dict) and value.get("type") == "string" and _NOTES.issuperset(value)

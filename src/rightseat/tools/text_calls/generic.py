@@ -1,4 +1,4 @@
-"""Tools for a model that was never shown any: it answers in JSON, and thinks before it chooses.
+"""Generic tool calls for models without a format of their own: a JSON answer with a thought and a next step.
 
 {"thought_about_next_step_only": "…", "next_step": {"tool_calls": [{"name": …, "arguments": …}]}}
 {"thought_about_next_step_only": "…", "next_step": {"result": …}}
@@ -19,18 +19,18 @@ from rightseat.types.messages import Message, said
 from rightseat.types.model import Prompt, ToolSpec
 
 THOUGHT, NEXT, CALLS, RESULT = "thought_about_next_step_only", "next_step", "tool_calls", "result"
-# A small model that may think or call as much as it likes never comes to an end.
+# Without these limits a small model may never come to an end.
 LONGEST_THOUGHT = 2000
 MOST_CALLS = 8
 
 Schema = dict[str, Any]
 Publish = Literal["typescript", "json"]
-# Text may say {"$ref": …} in these without meaning it.
+# Values, not schemas: a "$ref" in them is data.
 _VALUES = frozenset({"const", "enum", "default", "examples"})
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
-    """What an answer may be. `output` shapes the result, which is else a text."""
+    """JSON envelope of an answer. `output_schema` shapes the result, which is otherwise a text."""
 
     tools: tuple[ToolSpec, ...]
     must: bool = False
@@ -38,7 +38,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
     output: Schema | None = None
     thought: Literal["content", "reasoning"] = "content"
     thinks: bool = True
-    """Whether there is a thought at all."""
+    """Whether the envelope has a thought."""
 
     @classmethod
     def of(cls, prompt: Prompt, thought: Literal["content", "reasoning"] = "content") -> Envelope:
@@ -47,14 +47,14 @@ class Envelope(Struct, frozen=True, kw_only=True):
             must=prompt.must,
             many=prompt.settings.parallel_calls is not False,
             output=prompt.output_schema,
-            # Content that must satisfy a schema has no room for a thought.
+            # Content under a schema cannot contain the thought.
             thought="reasoning" if prompt.output_schema is not None else thought,
         )
 
-    # ---- what the model is told
+    # ---- the instructions
 
     def instructions(self, publish: Publish = "typescript", foreign: Callable[[str], str] = str) -> str:
-        """`foreign` is given what others wrote."""
+        """Return the system prompt. `escape` is applied to untrusted parts."""
         tools = signatures(self.tools) if publish == "typescript" else _as_json(self.tools)
         words = (
             "You are a function calling AI model.\nHere are the tools available:\n"
@@ -74,10 +74,10 @@ class Envelope(Struct, frozen=True, kw_only=True):
         thought = f"  {THOUGHT}: string,\n" if self.thinks else ""
         return f"{{\n{thought}  {NEXT}: {step}\n}}"
 
-    # ---- what it may answer
+    # ---- the JSON Schema
 
     def schema(self) -> Schema:
-        """The answer as JSON Schema. What is said of a tool or the result stands by itself in `$defs`."""
+        """Return the JSON Schema of the answer, with the schemas of tools and result in `$defs`."""
         defs = {f"tool_{number}": _within(tool, f"tool_{number}") for number, tool in enumerate(self.tools)}
         called = [
             _closed({"name": {"const": tool.name}, "arguments": {"$ref": f"#/$defs/{name}"}})
@@ -93,7 +93,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
         thought = {THOUGHT: {"type": "string", "maxLength": LONGEST_THOUGHT}} if self.thinks else {}
         return {**_closed({**thought, NEXT: {"anyOf": steps}}), "$defs": defs}
 
-    # ---- how that is read
+    # ---- the parser
 
     def read(self, reader: Reader) -> Reading[None]:
         thought: list[str] = []
@@ -126,14 +126,14 @@ class Envelope(Struct, frozen=True, kw_only=True):
 
 
 def spoken(message: Message) -> str:
-    """An assistant's earlier calls, as it would have written them here."""
+    """Format earlier calls of the assistant in this envelope."""
     calls = (f'{{"name": {_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
     step = f'{{"{CALLS}": [{", ".join(calls)}]}}'
     return f'{{"{THOUGHT}": {_json(message.text)}, "{NEXT}": {step}}}'
 
 
 def worded(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The conversation for a model that knows no tools: earlier calls and their results as text."""
+    """Convert earlier calls and results to text, for a model without tool support."""
     names: dict[str, str] = {}
     out = []
     for message in messages:
@@ -148,7 +148,7 @@ def worded(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _property(reader: Reader) -> Reading[str | None]:
-    """The name of an object's next property; None at its end, which is taken."""
+    """Read the name of the object's next property; None at its end, which is consumed."""
     yield from reader.space()
     yield from reader.maybe(",")
     yield from reader.space()
@@ -159,7 +159,7 @@ def _property(reader: Reader) -> Reading[str | None]:
 
 
 def _calls(reader: Reader) -> Reading[None]:
-    """A list of calls, or a single one."""
+    """Read a list of calls, or a single one."""
     if (yield from reader.next()) == "{":
         yield from call_object(reader)
         return
@@ -194,7 +194,7 @@ def _within(tool: ToolSpec, name: str) -> Schema:
 
 
 def _rebased(schema: Schema, place: str) -> Schema:
-    """The same schema for another place: what it refers to in itself is found there."""
+    """Return the schema with its local `$ref`s moved below another pointer."""
     return {name: _moved(name, item, place) for name, item in schema.items()}
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 def used(schema: Any) -> Iterator[str]:
-    """Every `$ref` in the schema, as often as it stands there. No recursion: it may be nested deeply."""
+    """Yield every `$ref` of the schema, with repetitions. No recursion: it may be nested deeply."""
     rest = [schema]
     while rest:
         value = rest.pop()
@@ -21,7 +21,7 @@ def used(schema: Any) -> Iterator[str]:
 
 
 def found(root: Any, pointer: str) -> Any:
-    """What a `$ref` points to; None where that is outside, or nothing."""
+    """Return the target of a `$ref`; None if it is missing or in another document."""
     if not pointer.startswith("#"):
         return None
     value = root

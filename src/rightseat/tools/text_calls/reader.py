@@ -1,14 +1,14 @@
-"""Reads a model's text while it is written: Fragments come out, the same ones however the text is cut.
+"""ModelTextReader: incremental parser of a model's text. The chunks do not depend on how the text is split.
 
-A format says what it expects as a generator over a Reader, as if the text were whole already:
+A format describes what it expects as a generator over a reader, as if the text were complete:
 
     def read(self, reader):
-        while (yield from reader.text("<tool_call>")):
-            yield from call_object(reader)
-            yield from reader.literal("</tool_call>")
+        while (yield from reader.text_until("<tool_call>")):
+            yield from read_call_object(reader)
+            yield from reader.expect("</tool_call>")
 
-Each `yield` inside waits for more text. What is certain is passed on at once; what may be the beginning of a
-marker is held until it is known.
+Each `yield` inside waits for more text. Text is passed on at once, unless it may be the beginning of a
+marker.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ NOWHERE = "(?!)"
 
 
 class Unreadable(Exception):
-    """The text is not what the format expects."""
+    """The text does not match the format."""
 
 
 class Ended(Exception):
-    """There is no more text, and more was expected."""
+    """The text ended where more was expected."""
 
 
 class Reader:
-    """`enforced`: the tools whose arguments are certain to be valid, so that they may be shown early."""
+    """Incremental parser. `enforced`: tools whose arguments are surely valid and may be streamed early."""
 
     def __init__(
         self, read: Callable[[Reader], Reading[None]], *, enforced: frozenset[str] = frozenset()
@@ -48,21 +48,21 @@ class Reader:
         self._enforced = enforced
         self.calls = 0
         self.inside = False
-        """Whether a call is under way: an answer that ends now has half a call."""
+        """Whether a call is open: an answer that ends now has a partial call."""
         self.cut = False
-        """Whether the text ended where more of it was expected."""
+        """Whether the text ended where more was expected."""
         self._reading = read(self)
         self._over = False
         self._go()
 
     def feed(self, text: str) -> list[Fragment]:
-        """Raises Unreadable; what came out before it is lost, as an answer that breaks its format is."""
+        """Add text and return the new chunks; raise TextFormatError, which loses pending chunks."""
         self._buffer += text
         return self._go()
 
     def close(self, *, limited: bool = False) -> list[Fragment]:
-        """No more text comes; `limited`: more would have. `inside` tells afterwards whether it ended within
-        a call."""
+        """End the text and return the last chunks. `length_limited`: the answer was truncated. `inside_call`
+        is set afterwards if it ended within a call."""
         self._closed = True
         self._limited = limited
         return self._go()
@@ -78,7 +78,7 @@ class Reader:
         out, self._out = self._out, []
         return out
 
-    # ---- what comes out
+    # ---- output
 
     def say(self, text: str) -> None:
         if text:
@@ -89,7 +89,7 @@ class Reader:
             self._out.append(Reasoning(text))
 
     def begin(self, name: str) -> Emit:
-        """A call begins; its arguments go to what comes back. `end` says that it is whole."""
+        """Start a call and return the function that emits its arguments; `end_call` completes it."""
         index = self.calls
         self.calls += 1
         self.inside = True
@@ -104,10 +104,10 @@ class Reader:
     def end(self) -> None:
         self.inside = False
 
-    # ---- what is expected
+    # ---- input
 
     def more(self) -> Reading[None]:
-        """Waits until there is more text than now; Ended if there never will be."""
+        """Wait for more text; raise EndOfText if there is none."""
         had = len(self._buffer)
         while len(self._buffer) == had:
             if self._closed:
@@ -115,15 +115,15 @@ class Reader:
             yield
 
     def at_end(self) -> Reading[bool]:
-        """Whether the text is over; waits until that is known."""
+        """Whether the text has ended; waits until that is known."""
         while not self._buffer and not self._closed:
             yield
         return not self._buffer
 
     def text(self, *markers: str, emit: Emit | None = None) -> Reading[str | None]:
-        """Passes text on up to the first of the markers, which is taken and returned; None at the end.
+        """Emit text up to the first of the markers; consume and return the marker, or None at the end.
 
-        White space in front of a marker belongs to the markup: it is held, and dropped with the marker.
+        White space before a marker belongs to the markup and is dropped with it.
         """
         emit = emit or self.say
         longest_first = sorted(markers, key=len, reverse=True)
@@ -136,27 +136,27 @@ class Reader:
                 return found.group()
             keep = len(self._buffer) if self._closed else self._held(markers)
             passed, self._buffer = self._buffer[:keep], self._buffer[keep:]
-            # After a call there is often a line's end, and nobody's text.
+            # White space after a call is not content.
             emit(passed if not self._closed or passed.strip(SPACE) or not self.calls else "")
             if self._closed and self._limited and self.inside:
-                # Its end would make a whole call of half a one.
+                # A truncated call must not end as a complete one.
                 raise Ended
             if self._closed:
                 return None
             yield
 
     def _undecided(self, start: int, markers: tuple[str, ...]) -> bool:
-        """Whether a longer marker may begin where one was found, or before it."""
+        """Whether a longer marker may begin at or before the one found."""
         return not self._closed and self._begun(markers) <= start
 
     def _held(self, markers: tuple[str, ...]) -> int:
-        """Where the longest ending begins that may be the beginning of a marker, or the space before one."""
+        """Return the position from which text is held: a partial marker and the space before it."""
         if not markers:
             return len(self._buffer)
         return len(self._buffer[: self._begun(markers)].rstrip(SPACE))
 
     def _begun(self, markers: tuple[str, ...]) -> int:
-        """Where the longest ending begins that is the beginning of a marker, but not all of it."""
+        """Return the start of the longest suffix that is a proper prefix of a marker."""
         size = len(self._buffer)
         longest, beginnings = _beginnings(markers)
         for start in range(max(0, size - longest), size):
@@ -165,14 +165,14 @@ class Reader:
         return size
 
     def upto(self, end: str) -> Reading[str]:
-        """All text before this, exactly; `end` is taken too."""
+        """Return the text before `end` and consume both."""
         while (at := self._buffer.find(end)) < 0:
             yield from self.more()
         found, self._buffer = self._buffer[:at], self._buffer[at + len(end) :]
         return found
 
     def peek(self, *options: str) -> Reading[str | None]:
-        """The first of these that the text goes on with, without taking it; waits only as long as it must."""
+        """Return the first option that the text continues with, unconsumed; waits only if needed."""
         for option in options:
             while not self._closed and len(self._buffer) < len(option) and option.startswith(self._buffer):
                 yield
@@ -190,14 +190,14 @@ class Reader:
         self._buffer = self._buffer[len(expected) :]
 
     def maybe(self, expected: str) -> Reading[bool]:
-        """Takes the text if it goes on with this."""
+        """Consume `expected` if the text continues with it; return whether it did."""
         if (yield from self.peek(expected)) is None:
             return False
         self._buffer = self._buffer[len(expected) :]
         return True
 
     def space(self) -> Reading[None]:
-        """Passes over white space; knows its end only when something else comes."""
+        """Skip white space, up to the next other character or the end."""
         while True:
             self._buffer = self._buffer.lstrip(SPACE)
             if self._buffer or self._closed:
@@ -205,7 +205,7 @@ class Reader:
             yield
 
     def next(self) -> Reading[str]:
-        """The next character, which stays; Ended if there is none."""
+        """Return the next character without consuming it; raise EndOfText if there is none."""
         if not self._buffer:
             yield from self.more()
         return self._buffer[0]
@@ -217,8 +217,8 @@ class Reader:
         return taken
 
     def run(self, stop: re.Pattern[str]) -> Reading[str]:
-        """What there is up to the first place that the pattern (of one character) finds; never empty unless
-        that place is here. The caller asks again until it is."""
+        """Consume buffered text up to a character that matches `stop`; empty only if the next one matches.
+        The caller repeats the call until then."""
         if not self._buffer:
             yield from self.more()
         found = stop.search(self._buffer)
@@ -229,6 +229,6 @@ class Reader:
 
 @functools.lru_cache(maxsize=64)
 def _beginnings(markers: tuple[str, ...]) -> tuple[int, frozenset[str]]:
-    """What may become a marker, and the length of the longest of it. Asked for at every piece of text."""
+    """Return the longest prefix length and all proper prefixes of the markers; needed for every chunk."""
     found = {marker[:size] for marker in markers for size in range(1, len(marker))}
     return max(map(len, found), default=0), frozenset(found)

@@ -1,4 +1,4 @@
-"""The caller's stop words, where what the caller sees is inside something else: only we can find them."""
+"""Stop sequences for text inside an envelope, which the upstream cannot apply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rightseat.types.chunks import Fragment, Text
 
 
 class Stops:
-    """Passes fragments on up to the first stop word in their text; what may be one's beginning is held."""
+    """Passes chunks up to the first stop sequence in their text; a possible beginning of one is held back."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = tuple(word for word in words if word)
@@ -17,7 +17,7 @@ class Stops:
         self.met = False
 
     def cut(self, fragments: Iterable[Fragment], *, last: bool = False) -> list[Fragment]:
-        """`last`: no more come."""
+        """Return the chunks up to a stop sequence. `last`: no more chunks follow."""
         if not self._words:
             return [*fragments]
         out: list[Fragment] = []
@@ -47,6 +47,6 @@ class Stops:
         return held
 
     def _possible(self, text: str) -> int:
-        """How many of the last characters may be the beginning of a stop word."""
+        """Return how many of the last characters may begin a stop sequence."""
         sizes = range(min(len(text), self._longest), 0, -1)
         return next((size for size in sizes if any(w.startswith(text[-size:]) for w in self._words)), 0)

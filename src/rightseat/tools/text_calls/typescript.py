@@ -6,8 +6,8 @@
     location: string,
     }) => any;
 
-Names and descriptions are a stranger's: none of them can leave its comment or its quotes. What is too long or
-too deep is left out, as `any`: the schema itself is enforced elsewhere.
+Names and descriptions are untrusted: none can break out of its comment or quotes. Parts that are too long or
+too deep become `any`: the schema itself is enforced elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPACES = 4
 _NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 _PLAIN_TOOL = re.compile(r"[^\W\d][\w$.:/-]*")
-# JSON leaves these as they are, but some readers take them for the end of a line.
+# JSON keeps some of these unescaped, but models may read them as line ends.
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NOTES = (
     ("default", "Default"),
@@ -46,13 +46,13 @@ _NOTES = (
 
 
 def signatures(tools: Sequence[ToolSpec]) -> str:
-    """A `type` for each tool, with its description above it and the types it names before it."""
+    """Render a `type` for each tool, after its comment and the types it refers to."""
     taken = {tool.name for tool in tools}
     return "\n\n".join(_Signature(tool, taken).text() for tool in tools)
 
 
 def namespace(tools: Sequence[ToolSpec]) -> str:
-    """The signatures as Functionary was taught them."""
+    """Render the signatures in the form that Functionary was trained on."""
     return (
         "// Supported function definitions that should be called when necessary.\n"
         f"namespace functions {{\n\n{signatures(tools)}\n\n}} // namespace functions"
@@ -60,7 +60,7 @@ def namespace(tools: Sequence[ToolSpec]) -> str:
 
 
 class Kind(Struct, frozen=True):
-    """A type's text. `joined`: it is several with `|` or `&` between them."""
+    """Text of a type. `is_compound`: several types joined by `|` or `&`."""
 
     text: str
     joined: bool = False
@@ -74,13 +74,13 @@ ANY, NEVER, OBJECT, NULL = Kind("any"), Kind("never"), Kind("object"), Kind("nul
 
 
 class _Signature:
-    """One tool. `taken`: names of types that are in use; grows."""
+    """Signature of one tool. `taken`: type names in use, extended here."""
 
     def __init__(self, tool: ToolSpec, taken: set[str]) -> None:
         self._tool = tool
         self._taken = taken
         self._root = tool.parameters
-        # What is used more than once, itself included, is said once by name: so nothing is endless.
+        # A schema used more than once, itself included, becomes a named type: so recursion ends.
         self._uses = Counter(["#", *pointers.used(tool.parameters)])
         self._aliases: dict[str, Kind] = {}
         self._declared: list[str] = []
@@ -96,7 +96,7 @@ class _Signature:
         return "\n".join(lines)
 
     def _type(self, schema: Any, depth: int) -> Kind:
-        """`depth`: how many objects it is shown inside of."""
+        """Return the type of a schema. `depth`: number of enclosing objects."""
         if schema is False:
             return NEVER
         self._left -= SPACES
@@ -119,7 +119,7 @@ class _Signature:
         return _union(self._type(option, depth) for option in options)
 
     def _own(self, schema: dict[str, Any], depth: int) -> Kind:
-        """What the schema says itself, not by others."""
+        """Return the type of the schema without its references and combinators."""
         if "const" in schema or isinstance(schema.get("enum"), list):
             options = _options([schema["const"]] if "const" in schema else schema["enum"])
             self._left -= len(options.text)
@@ -157,7 +157,7 @@ class _Signature:
                 lines.append(f"{margin}// … and {len(properties) - number} more")
                 break
             lines += (margin + line for line in self._property(name, part, name in required, depth))
-        # The last brace stands under the line that the object began on.
+        # The closing brace aligns with the line on which the object starts.
         return Kind("\n".join([*lines, margin[SPACES:] + "}"]))
 
     def _property(self, name: str, part: Any, required: bool, depth: int) -> list[str]:
@@ -190,7 +190,7 @@ class _Signature:
         return named
 
     def _free(self, pointer: str) -> str:
-        """A name for what the pointer means that nothing else has."""
+        """Return an unused type name for the pointer's target."""
         last = pointer.rpartition("/")[2] if "/" in pointer else f"{self._tool.name}_arguments"
         stem = re.sub(r"\W+", "_", last)[:64].strip("_") or "Value"
         stem = f"_{stem}" if stem[0].isdigit() else stem
@@ -203,14 +203,14 @@ class _Signature:
 
 
 def comment(text: str) -> list[str]:
-    """The text as lines of comment: no line of it ends the comment."""
+    """Return the text as comment lines; no line can end the comment."""
     text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
     lines = (_UNSEEN.sub(" ", line).strip() for line in text.splitlines())
     return [f"// {line}" for line in lines if line]
 
 
 def literal(value: Any) -> str:
-    """A value as TypeScript writes it; what is too long, as its type."""
+    """Render a value as a literal; one that is too long as its type."""
     text = quoted(value)
     if len(text) <= LONGEST_LITERAL:
         return text
@@ -218,7 +218,7 @@ def literal(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """The value in JSON, on one line."""
+    """Encode the value as JSON on one line."""
     text = json.dumps(value, ensure_ascii=False)
     return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 

@@ -1,4 +1,4 @@
-"""JSON inside a model's text, read while it is written: values as their text, strings as what they say."""
+"""Incremental parsing of JSON values and calls in a model's text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\
 
 
 def value(reader: Reader, emit: Emit) -> Reading[None]:
-    """Passes the text of one JSON value on, piece by piece. It is not checked beyond finding its end."""
+    """Copy the text of one JSON value to `emit`, piece by piece; only its end is checked."""
     first = yield from reader.next()
     if first == '"':
         yield from _quoted(reader, emit)
@@ -52,7 +52,7 @@ def _nested(reader: Reader, emit: Emit) -> Reading[None]:
 
 
 def _bare(reader: Reader, emit: Emit) -> Reading[None]:
-    """A number, true, false or null: over at what cannot belong to it, or with the text."""
+    """Copy a number, true, false or null, up to a delimiter or the end of the text."""
     empty = True
     while not (yield from reader.at_end()):
         piece = yield from reader.run(_BARE_END)
@@ -65,7 +65,7 @@ def _bare(reader: Reader, emit: Emit) -> Reading[None]:
 
 
 def string(reader: Reader, emit: Emit) -> Reading[None]:
-    """Passes on what a JSON string says, without quotes and escapes."""
+    """Copy the content of a JSON string to `emit`, unescaped and without quotes."""
     yield from reader.literal('"')
     while True:
         emit((yield from reader.run(_STRING)))
@@ -89,7 +89,7 @@ def _escaped(reader: Reader) -> Reading[str]:
         if 0xDC00 <= low < 0xE000:
             return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
         return "\ufffd\ufffd" if 0xD800 <= low < 0xE000 else "\ufffd" + chr(low)
-    # Half a character cannot be sent on.
+    # A lone surrogate cannot be encoded.
     return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
 
 
@@ -102,7 +102,7 @@ def _unit(reader: Reader) -> Reading[int]:
 
 
 def key(reader: Reader) -> Reading[str]:
-    """A property's name and its colon."""
+    """Read a property's name and its colon; return the name."""
     parts: list[str] = []
     yield from string(reader, parts.append)
     yield from reader.space()
@@ -114,9 +114,9 @@ def key(reader: Reader) -> Reading[str]:
 def call_object(
     reader: Reader, *, name: tuple[str, ...] = ("name",), arguments: tuple[str, ...] = ("arguments",)
 ) -> Reading[None]:
-    """A call as `{"name": …, "arguments": …}`, in either order; other properties are passed over.
+    """Read a call as `{"name": …, "arguments": …}`, in either order; other properties are skipped.
 
-    Arguments that come before the name are held until it is known whose they are.
+    Arguments that come before the name are buffered until the name is known.
     """
     called, held, done = "", "", False
     yield from reader.space()
@@ -131,7 +131,7 @@ def call_object(
             called = "".join(parts)
         elif found in arguments and called and not done:
             emit = reader.begin(called)
-            # Some write the arguments as JSON text within a string.
+            # Some models write the arguments as JSON text within a string.
             written = (yield from reader.next()) == '"'
             yield from (string if written else value)(reader, emit)
             done = True
@@ -153,13 +153,13 @@ def call_object(
 def call_list(
     reader: Reader, *, name: tuple[str, ...] = ("name",), arguments: tuple[str, ...] = ("arguments",)
 ) -> Reading[None]:
-    """Calls as a JSON array of objects."""
+    """Read calls as a JSON array of objects."""
     yield from reader.space()
     yield from reader.literal("[")
     yield from reader.space()
     while (yield from reader.next()) != "]":
         yield from call_object(reader, name=name, arguments=arguments)
-        # Cut here, the answer may lack a call.
+        # Truncated here, the answer may lack a call.
         reader.inside = True
         yield from reader.space()
         if not (yield from reader.maybe(",")) and (yield from reader.next()) != "]":
@@ -170,7 +170,7 @@ def call_list(
 
 
 def unquoted(text: str) -> str:
-    """Arguments that were written as JSON text within a JSON string, as their text."""
+    """Decode arguments that are JSON text within a JSON string."""
     if not text.startswith('"'):
         return text
     try:

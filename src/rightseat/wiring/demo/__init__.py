@@ -1,4 +1,4 @@
-"""What `serve` shows when nothing is set up yet: two tools, and a plugin with a flow that draws a chart."""
+"""Demo for an unconfigured `serve`: two tools, and a plugin with a flow that draws a chart."""
 
 from __future__ import annotations
 

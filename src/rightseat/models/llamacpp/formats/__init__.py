@@ -1,7 +1,9 @@
-"""Every tool-call format we know, and which of them a model was made for.
+"""Tool-call formats of model families, and the detection of a model's format from its chat template.
 
-format.py says what a format is; allowed.py has the grammar of what a prompt allows; thinking.py splits off
-reasoning. A new format is one file and one line here.
+`format` has the base class ToolCallFormat; `answer_grammar` builds the grammar of an answer and separates
+reasoning. The other modules are formats: `hermes` (also Qwen and the embedded model), `llama`, `functionary`,
+`mistral`, `deepseek`, `command_r7b`, and `generic` for models without tool support. A new format is one class
+and one line here.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from rightseat.types.nearest import nearest
 
 __all__ = ["FORMATS", "GENERIC", "Ask", "Format", "Plan", "detect", "named"]
 
-# The first whose marks a template has is taken: what is more special stands first.
+# The first format whose markers occur in the template wins, so specific formats come first.
 FORMATS: tuple[type[Format], ...] = (
     CommandR7B,
     DeepSeek,
@@ -47,7 +49,7 @@ GENERIC: type[Format] = Generic
 
 
 def detect(source: str, abilities: Abilities) -> Format:
-    """The format that a template was written for; generic for a template that knows no tools."""
+    """Return the format that a template was written for, or GenericFormat if it does not support tools."""
     if abilities.tools or abilities.tool_calls:
         for kind in FORMATS:
             marked = any(all(mark in source for mark in marks) for marks in kind.marks)
@@ -57,7 +59,7 @@ def detect(source: str, abilities: Abilities) -> Format:
 
 
 def _reads(format: Format, written: str) -> bool:
-    """Whether the format finds in it the call that the template was asked to show."""
+    """Return whether the format parses PROBE_CALL from the template's rendering of it."""
     reader = Reader(format.read)
     try:
         found = [*reader.feed(written), *reader.close()]

@@ -1,4 +1,4 @@
-"""The grammar of what one prompt allows: which tools, with which arguments, and what else."""
+"""Build the grammar of an answer: the allowed tools, their arguments, the output schema and text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rightseat.models.llamacpp.formats.format import Ask, Format
 
 MAX_CACHED = 128
-# A small model that may call any number of tools never stops calling.
+# Without a limit a small model never stops calling tools.
 MOST_CALLS = 8
 _cache: OrderedDict[bytes, Bound] = OrderedDict()
 
@@ -27,13 +27,13 @@ class Bound(Struct, frozen=True):
 
 
 class Allowed:
-    """`arguments`: of each tool the name of the rule for its arguments. `output`: the rule for the output
-    schema, if there is one. `must`: at least one call. `many`: more than one."""
+    """Grammar of one prompt's answer. `argument_rules`: rule name of the arguments by tool. `output_rule`:
+    rule of the output schema, if any. `must_call`: at least one call. `allows_many_calls`: more than one."""
 
     def __init__(self, ask: Ask) -> None:
         self.ask = ask
         self.rules = Rules(Limits())
-        # Reserved, so that no tool's rule takes the name.
+        # Reserved first, so that no tool's rule takes this name.
         self.root = self.rules.reserve("root")
         self.arguments: dict[str, str] = {}
         enforced = []
@@ -53,12 +53,12 @@ class Allowed:
         return tuple(self.arguments)
 
     def each(self, form: Callable[[str, str], str]) -> str:
-        """A rule with an alternative for each tool: `form(tool's name, rule of its arguments)` as GBNF."""
+        """Add a rule with one alternative per tool: the GBNF of `format_call(tool name, argument rule)`."""
         options = (form(tool, arguments) for tool, arguments in self.arguments.items())
         return self.rules.add("call", " | ".join(options))
 
     def json_call(self, name: str = "name", arguments: str = "arguments") -> str:
-        """A rule for `{"name": …, "arguments": …}` of any allowed tool."""
+        """Add a rule for `{"name": …, "arguments": …}` of any allowed tool."""
 
         def form(tool: str, rule: str) -> str:
             begin = f'{{"{name}": {as_json(tool)}, "{arguments}": '
@@ -67,16 +67,16 @@ class Allowed:
         return self.each(form)
 
     def repeated(self, one: str, between: str = "") -> str:
-        """One, or where more are allowed up to MOST_CALLS."""
+        """Return GBNF of one call, or of up to MAX_CALLS where several are allowed."""
         if not self.many:
             return one
-        # A rule of its own: llama.cpp copies a group as often as it may be repeated.
+        # A separate rule, because llama.cpp copies a group for each possible repetition.
         more = self.rules.add("more", f"{between} {one}".strip())
         return f"{one} {more}{{0,{MOST_CALLS - 1}}}"
 
     @classmethod
     def bound(cls, format: Format, ask: Ask) -> Bound:
-        """The grammar for the format, remembered: schemas come again with every turn."""
+        """Compile the grammar of an answer in this format; cached, since every turn repeats its schemas."""
         prompt = ask.prompt
         shape = [(tool.name, tool.parameters) for tool in ask.tools]
         switches = (prompt.tool_choice.mode, prompt.settings.parallel_calls, ask.thinking, ask.abilities)
@@ -94,14 +94,14 @@ class Allowed:
 
 
 def bare(tool: str, *ends: str) -> str:
-    """A tool's name where it is written without quotes; CallerError if what ends it stands in it."""
+    """Return an unquoted tool name; raises CallerError if it contains one of its terminators."""
     if any((tool + end).find(end) != len(tool) for end in ends):
         raise CallerError(f"This model cannot be told of a tool {tool[:64]!r}: give it a plain name.")
     return tool
 
 
 def as_object(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Arguments are an object, also where a schema leaves that out."""
+    """Return the schema with `"type": "object"` added if it names no type."""
     return parameters if "type" in parameters or "$ref" in parameters else {"type": "object", **parameters}
 
 

@@ -1,6 +1,6 @@
 """Command R7B: `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": …, "parameters": …}]<|END_ACTION|>`.
 
-Text stands between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`; a thought comes before both.
+Text is enclosed in `<|START_RESPONSE|>` and `<|END_RESPONSE|>`; a thought precedes calls and text.
 """
 
 from __future__ import annotations

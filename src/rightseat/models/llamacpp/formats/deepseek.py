@@ -1,7 +1,7 @@
 """DeepSeek R1 and V3: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, the arguments
 in a fence of JSON, `<｜tool▁call▁end｜><｜tool▁calls▁end｜>`. V3.1 leaves out `function` and the fence.
 
-Most of its templates show calls but not the tools: those are told in the system message.
+Most of its templates render calls but not tools, so the system message describes the tools.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class DeepSeek(Format):
     name = "deepseek"
     proven = True
     marks = ((BEGIN, "```json"),)
-    # Distilled models leave the outer mark out.
+    # Distilled models omit the outer marker.
     triggers = (BEGIN, ONE)
     preserved = (BEGIN, END, ONE, DONE, SEP)
     before, between, after = _KIND, _FENCE, _FENCED
-    """What stands before a call's name, between it and the arguments, and after those."""
+    """Markup before a call's name, before its arguments and after them."""
 
     def told(self, ask: Ask) -> str:
         tools = ask.foreign(dumped([published(tool)["function"] for tool in ask.tools], indent=2))
@@ -42,7 +42,7 @@ class DeepSeek(Format):
             return f'{quote(head)} {arguments} {quote(self.after)} "\\n"? {quote(DONE)}'
 
         listed = allowed.repeated(allowed.each(form), '"\\n"?')
-        # Published templates leave the outer end out after a single call.
+        # Published templates omit the outer end after a single call.
         return f"{quote(BEGIN)}? {listed} {quote(END)}?"
 
     def read(self, reader: Reader) -> Reading[None]:

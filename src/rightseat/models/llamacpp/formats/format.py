@@ -1,6 +1,6 @@
-"""What a tool-call format is: how a model is told of tools, what it may write, and how that is read.
+"""ToolCallFormat: how tools are described to a model, what the model may write, and how that is parsed.
 
-One file per format; each fills the hooks of `Format`. Pure: no I/O. `plan` is the same for all of them.
+Formats override the hooks; `make_plan` is common to all. No I/O.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rightseat.types.model import Prompt, ToolSpec
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """One prompt, and what is known of the model it goes to."""
+    """One prompt with the properties of its model."""
 
     prompt: Prompt
     abilities: Abilities
     control: Control = Control(())
     thinking: Thinking = Thinking()
     publish: Literal["typescript", "json"] = "typescript"
-    """How tools are shown where the format leaves it open."""
+    """How GenericFormat describes tools."""
     thought: Literal["content", "reasoning"] = "content"
-    """What the generic format's thought is to the caller."""
+    """Where GenericFormat's thought goes: into the content or into the reasoning."""
     clock: Callable[[], datetime] = datetime.now
 
     @property
@@ -45,29 +45,29 @@ class Ask(Struct, frozen=True, kw_only=True):
         return self.prompt.must
 
     def foreign(self, text: str) -> str:
-        """Somebody else's text, to be put between our own: its control tokens are text."""
+        """Return user or tool text with its control tokens marked, for use inside TrustedText."""
         marked: str = self.control.mark(text)
         return marked
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How the prompt goes to the engine, and how the answer is read."""
+    """What to send to the engine for a prompt, and how to parse the answer."""
 
     messages: tuple[Message, ...]
     tools: tuple[dict[str, Any], ...] = ()
-    """For the template, in OpenAI's form; none where the format itself tells of them."""
+    """Tools for the template in OpenAI's form; empty if the format describes them itself."""
     names: dict[str, Any] = {}
-    """Further names for the template."""
+    """Extra template variables."""
     ending: str = ""
-    """What the answer begins with, put behind the prompt; it is not read."""
+    """Start of the answer, appended to the prompt; the parser does not see it."""
     grammar: str = ""
     adapted: bool = False
-    """The answer is one for the adapter that was loaded beside the model."""
+    """Enable the loaded LoRA adapter for this answer."""
     stops: tuple[str, ...] = ()
     preserved: tuple[str, ...] = ()
-    """Control tokens that must be seen in the answer."""
+    """Control tokens that the engine must not strip from the answer."""
     enveloped: bool = False
-    """What the caller sees is inside something else: the caller's stop words do not go to the engine."""
+    """The caller's stop words apply to parsed text only, so they are not sent to the engine."""
     enforced: frozenset[str] = frozenset()
     read: Callable[[Reader], Reading[None]]
 
@@ -78,83 +78,82 @@ class Plan(Struct, frozen=True, kw_only=True):
 class Format:
     name: ClassVar[str]
     marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """A template that contains all of one of these was made for this format."""
+    """Marker sets: a template that contains all markers of one set uses this format."""
     proven: ClassVar[bool] = False
-    """Marks are not enough: `read` must read back a call that the template shows. Other formats use the same
-    marks in other ways."""
+    """Markers are ambiguous: `parse` must also read back the template's rendering of PROBE_CALL."""
     own_prompt: ClassVar[bool] = False
-    """The format tells of the tools itself, also where the template could."""
+    """The format always describes the tools itself, even if the template could."""
     leads: ClassVar[bool] = False
-    """What it tells stands before the caller's system message, not behind it."""
+    """The format's instructions precede the caller's system text."""
     triggers: ClassVar[tuple[str, ...]] = ()
-    """What begins a call, wherever it stands in the answer: text holds none of it. The grammar binds all of
-    the answer and waits for them itself. llama.cpp's own lazy grammars fail where a token holds more than the
-    trigger, miss one that is spelled in other tokens, and take one in a thought for a call."""
+    """Markers that begin a call anywhere in the answer; text must not contain them. The grammar covers the
+    whole answer instead of using llama.cpp's lazy grammars, which fail if a token is longer than the trigger,
+    miss a trigger spelled in other tokens, and take one inside a thought for a call."""
     stops: ClassVar[tuple[str, ...]] = ()
     preserved: ClassVar[tuple[str, ...]] = ()
 
     # ---- hooks
 
     def told(self, ask: Ask) -> str:
-        """What the system message says of the tools, where the template cannot."""
+        """Return the system text that describes the tools, for templates that cannot."""
         raise NotImplementedError
 
     def told_schema(self, schema: dict[str, Any], ask: Ask) -> str:
-        """What the system message says of the output schema."""
+        """Return the system text that describes the output schema."""
         words = "Answer in JSON that satisfies this JSON schema, and write nothing else:"
         return f"{words}\n{ask.foreign(dumped(schema))}"
 
     def calls(self, allowed: Allowed) -> str:
-        """Adds rules to `allowed.rules`; the GBNF of one or more calls, from their first character on."""
+        """Add rules to the grammar and return the GBNF of one or more calls."""
         raise NotImplementedError
 
     def read(self, reader: Reader) -> Reading[None]:
-        """Text and calls, after any thinking."""
+        """Parse text and calls, after any thinking."""
         raise NotImplementedError
 
     def reading(self, ask: Ask) -> Callable[[Reader], Reading[None]]:
-        """`read`, for a format whose reading depends on the tools."""
+        """Return the parser; a format may make it depend on the tools."""
         return self.read
 
     def shown(self, ask: Ask) -> tuple[dict[str, Any], ...]:
-        """The tools as a template takes them that tells of tools."""
+        """Return the tools in the form of a template that supports tools."""
         return tuple(map(published, ask.tools))
 
     def names(self, ask: Ask) -> dict[str, Any]:
-        """Further names for the template."""
+        """Return extra template variables."""
         return {}
 
     def ending(self, ask: Ask) -> str:
-        """What the answer has to begin with, where the template leaves it out."""
+        """Return the start of the answer that the template's generation prompt lacks."""
         return ""
 
     def speaks(self, message: Message, ask: Ask) -> bool:
-        """Whether earlier calls are told by `spoken`, because the template does not show them well."""
+        """Return whether `format_calls` writes earlier calls, because the template renders them badly."""
         return self.own_prompt or not shows_calls(message, ask.abilities)
 
     def tells(self, ask: Ask) -> bool:
-        """Whether results are told by `result`, because the template has no role for them."""
+        """Return whether `format_result` writes results, because the template has no role for them."""
         return self.own_prompt or not shows_results(ask.abilities)
 
     def spoken(self, message: Message, ask: Ask) -> str:
-        """An assistant's earlier message with calls, as the model itself would have written it."""
+        """Return an earlier assistant message with calls, as the model would have written it."""
         raise NotImplementedError
 
     def result(self, message: Message, ask: Ask) -> str:
-        """A tool's result, told by the user where the template has no role for it."""
+        """Return a tool result as user text, for templates without a tool role."""
         name = f" of {message.name}" if message.name else ""
         return f"Result{ask.foreign(name)}:\n{ask.foreign(message.text)}"
 
     def answer(self, output: str) -> str:
-        """GBNF of an answer that the output schema shapes; `output` is the schema's own rule."""
+        """Return GBNF of an answer by the output schema; `output` is the schema's rule."""
         return output
 
     def words(self, reader: Reader) -> Reading[None]:
-        """An answer without calls, after any thinking."""
+        """Parse an answer without calls, after any thinking."""
         yield from reader.text()
 
     def root(self, allowed: Allowed) -> str:
-        """GBNF of an answer after any thinking: calls, what the output schema says, or text and calls."""
+        """Return GBNF of an answer after any thinking: calls, output-schema JSON, or text and calls."""
         calls = self.calls(allowed)
         if allowed.must:
             return calls
@@ -163,14 +162,14 @@ class Format:
         return f"{self.text(allowed)} ({calls})?"
 
     def toolless(self, allowed: Allowed) -> str:
-        """GBNF of an answer after any thinking, where no tool may be called."""
+        """Return GBNF of an answer without calls, after any thinking."""
         return self.text(allowed) if allowed.output is None else self.answer(allowed.output)
 
     def text(self, allowed: Allowed) -> str:
-        """GBNF of text in which no call begins."""
+        """Return GBNF of text without call triggers."""
         return without(allowed.rules, self.triggers)
 
-    # ---- the same for all
+    # ---- common to all formats
 
     def native(self, ask: Ask) -> bool:
         return ask.abilities.tools and not self.own_prompt
@@ -192,17 +191,17 @@ class Format:
             grammar=bound.grammar,
             stops=self.stops,
             preserved=(*self.preserved, *ask.thinking.marks),
-            # They may stand in a call, which they are not meant for.
+            # Stop words may occur inside a call, where they must not stop the engine.
             enveloped=bool(prompt.settings.stop),
             enforced=bound.enforced,
             read=ask.thinking.before(self.reading(ask)),
         )
 
     def plain(self, ask: Ask) -> Plan:
-        """No tool may be called: text, or what the output schema says."""
+        """Plan an answer without calls: text, or JSON by the output schema."""
         schema = ask.prompt.output_schema
         words = [] if schema is None else [self.told_schema(schema, ask)]
-        # A model that was told of tools before may want to call one; else its text needs no watching.
+        # Only a model that knows of tools may try to call one; other text needs no grammar.
         called = bool(ask.prompt.tools and self.triggers)
         return Plan(
             messages=self.told_first(words, ask),
@@ -213,14 +212,14 @@ class Format:
         )
 
     def history(self, ask: Ask) -> tuple[Message, ...]:
-        """Earlier calls and results in words, where the template cannot show them."""
+        """Return the messages with calls and results as text where the template cannot render them."""
         names = {call.id: call.name for message in ask.prompt.messages for call in message.calls}
 
         def fitted(message: Message) -> Message:
             if message.calls and self.speaks(message, ask):
                 return replace(message, parts=(Text(Trusted(self.spoken(message, ask))),), calls=())
             if message.role == "tool" and self.tells(ask):
-                # A client says whose result it is by the call alone.
+                # Clients often send only the call id, not the tool's name.
                 called = replace(message, name=message.name or names.get(message.call_id or ""))
                 return said("user", Trusted(self.result(called, ask)))
             return message
@@ -228,7 +227,7 @@ class Format:
         return tuple(map(fitted, ask.prompt.messages))
 
     def told_first(self, words: Sequence[str], ask: Ask) -> tuple[Message, ...]:
-        """The conversation with our words in its first system message, made if need be."""
+        """Return the messages with our instructions in the first system message, added if missing."""
         messages = self.history(ask)
         if not words:
             return messages
@@ -241,13 +240,13 @@ class Format:
 
 
 def shows_calls(message: Message, can: Abilities) -> bool:
-    """Whether a template shows the message's calls, and its text too."""
+    """Return whether a template renders the message's calls together with its text."""
     return can.tool_calls and (can.text_and_calls or not message.text)
 
 
 def shows_results(can: Abilities) -> bool:
-    """Whether a template has a role for results that its model knows. One that knows no tools writes any role
-    that it is given."""
+    """Return whether a template has a tool role that its model was trained on. A template without tool
+    support may render any role name."""
     return can.tool_role and (can.tools or can.tool_calls)
 
 

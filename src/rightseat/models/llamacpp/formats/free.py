@@ -1,6 +1,6 @@
-"""Free text within a grammar: up to a word, or without certain words.
+"""Grammar rules for free text: up to a word, or without certain words.
 
-Each is an automaton: one rule for every beginning of a word that may have been read already.
+Each is an automaton with one rule (state) per prefix of a word that may have been read.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from rightseat.models.llamacpp.grammar.charset import bracket, complement, of
 
 
 def until(rules: Rules, word: str) -> str:
-    """The name of a rule for any text up to and with the first `word`."""
+    """Add a rule for any text up to and including the first `word`; returns its name."""
     return _automaton(rules, "until", (word,), ends=True)
 
 
 def without(rules: Rules, words: Sequence[str], *, first: str = "") -> str:
-    """The name of a rule for any text, also none, in which none of the words occurs. It begins with none of
-    the characters in `first`, which must not be in a word."""
+    """Add a rule for any text, also empty, that contains none of the words; returns its name. The text does
+    not start with a character in `excluded_first`; these must not occur in the words."""
     return _automaton(rules, "free", tuple(words), first=first)
 
 
 def _automaton(
     rules: Rules, hint: str, words: tuple[str, ...], *, ends: bool = False, first: str = ""
 ) -> str:
-    """`ends`: it ends with a word; else it ends anywhere but there."""
+    """Add one rule per state; returns the start rule. `ends`: the text ends with a word, else before any."""
     letters = sorted({letter for word in words for letter in word})
     steps = _steps(words, letters)
     names = {seen: rules.reserve(hint) for seen in steps}
@@ -50,11 +50,11 @@ def _automaton(
 
 
 def _steps(words: tuple[str, ...], letters: list[str]) -> dict[str, dict[str, str]]:
-    """For every beginning of a word that has been read, and each letter after it, the longest beginning that
-    has been read then; it has no steps of its own where it ends with a word."""
+    """Return for each state (a word prefix) and letter the next state: the longest word prefix that has been
+    read. States that end with a word have no transitions."""
     beginnings = {word[:size] for word in words for size in range(len(word) + 1)} or {""}
     steps: dict[str, dict[str, str]] = {}
-    # By length, because what begins later is shorter.
+    # By length, because fallback states are shorter.
     later = {"": ""}
     for seen in sorted(beginnings, key=lambda seen: (len(seen), seen)):
         shorter = steps.get(later[seen], {})

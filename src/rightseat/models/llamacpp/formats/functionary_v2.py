@@ -1,4 +1,4 @@
-"""Functionary v2: on a line each `<|from|>assistant`, `<|recipient|>NAME` and `<|content|>{…}`."""
+"""Functionary v2: `<|from|>assistant`, `<|recipient|>NAME` and `<|content|>{…}`, each on its own line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Functionary v3 for Llama 3: `>>>NAME`, and on the next line its arguments; text is to `>>>all`.
+"""Functionary v3 for Llama 3: `>>>NAME` with the arguments on the next line; text goes to `>>>all`.
 
-v3's template tells nothing of tools, so we do; v3.2's does, and knows a Python interpreter that is told code.
+The template of v3 does not describe tools, so the format does; that of v3.2 does, and supports a Python
+interpreter whose argument is code.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class FunctionaryV32(FunctionaryV3):
     def plan(self, ask: Ask) -> Plan:
         tools = tuple(map(builtin.understood, ask.prompt.tools))
         ask = replace(ask, prompt=replace(ask.prompt, tools=tools))
-        # Code ends with the answer: the caller's stop words are not for it.
+        # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().plan(ask)
         return replace(plan, enveloped=plan.enveloped or self.interpreter(ask) is not None)
 

@@ -1,4 +1,4 @@
-"""Functionary v3.1: `<function=NAME>{…}</function>`, and Python code behind `<|python_tag|>`."""
+"""Functionary v3.1: `<function=NAME>{…}</function>`, and Python code after `<|python_tag|>`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rightseat.models.llamacpp.formats.python_tag import TAG
 from rightseat.tools.text_calls.builtin import CODE
 from rightseat.types.model import ToolSpec
 
-# The template's form of the tool.
+# The template's form of the interpreter tool.
 CODE_INTERPRETER = {"type": "code_interpreter"}
 
 

@@ -1,7 +1,7 @@
-"""Every model whose template knows no tools: it answers in JSON, bound from the first token on.
+"""GenericFormat, for models without tool support: the whole answer is JSON, enforced from the first token on.
 
-calling/generic.py says what that JSON is. A model that was not taught a format never begins it by itself, so
-there is nothing to wait for: also where it may answer in words, it does so as `result`.
+`tools/text_calls/generic.py` defines that JSON. A model that was not trained on a format never starts it by
+itself, so even a text answer is wrapped, as `result`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rightseat.tools.text_calls import generic
 from rightseat.tools.text_calls.generic import CALLS, NEXT, RESULT, THOUGHT, Envelope
 from rightseat.types.messages import Message
 
-# Small models think in circles.
+# Small models repeat themselves in long thoughts.
 _THOUGHT = {"type": "string", "maxLength": 300}
 _COMMA = '", "'
 _WORDS = '"\\"" char+ "\\""'
@@ -45,12 +45,12 @@ class Generic(Format):
     def root(self, allowed: Allowed) -> str:
         steps = f"{_object(CALLS)} {self.calls(allowed)}"
         if not allowed.must:
-            # Words have no end but their own and the caller's limit.
+            # Text is bounded only by the model itself and by max_tokens.
             steps += f" | {_object(RESULT)} {allowed.output or _WORDS}"
         return f'"{{" {self.thought(allowed)} {_key(NEXT)} ({steps}) "}}}}"'
 
     def thought(self, allowed: Allowed) -> str:
-        """Also where there is none, it may be empty: so earlier calls are shown."""
+        """Return GBNF of the thought; with a single choice it may only be empty, as in rendered history."""
         if _settled(allowed):
             return f'({_key(THOUGHT)} "\\"\\"" {_COMMA})?'
         return f"{_key(THOUGHT)} {allowed.rules.add_schema(_THOUGHT, 'thought')} {_COMMA}"
@@ -60,12 +60,12 @@ class Generic(Format):
 
 
 def _settled(what: Ask | Allowed) -> bool:
-    """Only one tool is left: a small model's thought would mislead it about the arguments."""
+    """Return whether exactly one tool must be called: a small model's thought would then only mislead it."""
     return what.must and len(what.tools) == 1
 
 
 def _object(name: str) -> str:
-    """GBNF of an object's beginning, up to its first value."""
+    """Return GBNF of an object's start, up to its first value."""
     return f'"{{" {_key(name)}'
 
 

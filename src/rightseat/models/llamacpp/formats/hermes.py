@@ -1,7 +1,7 @@
 """Hermes 2 Pro, Hermes 3, Qwen 2.5 and 3: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
 
-The name comes first here, although Hermes was also shown the other order: what the arguments must be depends
-on it. The reader takes both.
+The grammar puts the name first, because the arguments' schema depends on it; Hermes was trained on both
+orders, and the parser accepts both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Llama 3.1, 3.2 and 3.3, in two dialects.
 
-`llama-3.1` is that of the published templates: an answer that begins with `{` is a call,
-`{"name": …, "parameters": …}`. `llama-3.1-functions` is `<function=NAME>{…}</function>`, with a prompt that
-teaches it. Both call the builtin tools behind `<|python_tag|>`.
+`llama-3.1` is the form of the published templates: an answer that begins with `{` is a call,
+`{"name": …, "parameters": …}`. `llama-3.1-functions` is `<function=NAME>{…}</function>`, described in the
+prompt. Both call builtin tools after `<|python_tag|>`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Llama31(PythonTag):
         return super().builtins(ask) if ask.abilities.builtin_tools else ()
 
     def names(self, ask: Ask) -> dict[str, Any]:
-        # The template's word for the interpreter, which it does not list.
+        # The template's name for the interpreter, which it does not list as a tool.
         names = ["code_interpreter" if tool.name in CODE else tool.name for tool in self.builtins(ask)]
         return {"builtin_tools": names} if names else {}
 
@@ -59,7 +59,7 @@ class Llama31(PythonTag):
         return " | ".join(filter(None, [text, functions]))
 
     def text(self, allowed: Allowed) -> str:
-        # What begins with a thought does not begin with `{` either, but may go on so.
+        # An answer after a thought must not start with `{` either.
         words = (*self.triggers, *allowed.ask.thinking.marks)
         return without(allowed.rules, words, first="{ \t\r\n")
 
@@ -84,7 +84,7 @@ class Llama31(PythonTag):
         return read
 
     def speaks(self, message: Message, ask: Ask) -> bool:
-        # The published templates refuse several calls in one message.
+        # The published templates reject several calls in one message.
         return len(message.calls) > 1 or super().speaks(message, ask)
 
     def spoken(self, message: Message, ask: Ask) -> str:

@@ -1,7 +1,7 @@
 """Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …, "id": …}]` (Nemo and its time), and the later
 `[TOOL_CALLS]NAME[ARGS]{…}`.
 
-Their templates refuse ids that are not nine letters or digits, so ours are told as such.
+Their templates reject ids that are not nine letters or digits, so call ids are mapped to such ids.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Mistral(Format):
 
 
 class MistralNamed(Mistral):
-    """One call after the other, each with its name in front: Mistral Small 3.2, Devstral, Ministral."""
+    """The format `[TOOL_CALLS]NAME[ARGS]{…}` of Mistral Small 3.2, Devstral and Ministral."""
 
     name = "mistral-args"
     marks = ((BEGIN, ARGS),)
@@ -106,7 +106,7 @@ class MistralNamed(Mistral):
 
 
 def nine(id: str) -> str:
-    """An id as Mistral's templates take it; always the same for the same id."""
+    """Map an id deterministically to nine letters or digits, as Mistral's templates require."""
     if _NINE.fullmatch(id):
         return id
     digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()

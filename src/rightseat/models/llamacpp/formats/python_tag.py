@@ -1,9 +1,9 @@
-"""Builtin tools behind `<|python_tag|>`, as Llama 3.1 calls them:
+"""Calls of builtin tools after `<|python_tag|>`, as Llama 3.1 writes them:
 
     <|python_tag|>print(1 + 1)
     <|python_tag|>brave_search.call(query="weather in Paris")
 
-All that follows the tag is code, unless it is one of the searches.
+All text after the tag is code, unless it is a search call.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _MARK = re.compile(r'["\\]')
 
 
 class PythonTag(Format):
-    """What the formats of Llama 3.1 share; each has `functions` for the tools that are not builtin."""
+    """Base of the Llama 3.1 formats; subclasses define `build_functions_gbnf` for the other tools."""
 
     preserved = (TAG,)
     stops = ("<|eom_id|>",)
 
     def builtins(self, ask: Ask) -> tuple[ToolSpec, ...]:
-        """The tools that are called behind the tag."""
+        """Return the tools that are called after the tag."""
         return tuple(filter(builtin.fits, ask.tools))
 
     def functions(self, allowed: Allowed, arguments: dict[str, str]) -> str:
-        """GBNF of calls to the other tools; `arguments` as in Allowed."""
+        """Return GBNF of calls of the other tools; `arguments` maps tools to argument rules."""
         raise NotImplementedError
 
     def others(self, ask: Ask) -> tuple[ToolSpec, ...]:
@@ -50,7 +50,7 @@ class PythonTag(Format):
     def plan(self, ask: Ask) -> Plan:
         tools = tuple(map(builtin.understood, ask.prompt.tools))
         ask = replace(ask, prompt=replace(ask.prompt, tools=tools))
-        # Code ends with the answer: the caller's stop words are not for it.
+        # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().plan(ask)
         return replace(plan, enveloped=plan.enveloped or bool(self.builtins(ask)))
 
@@ -58,10 +58,10 @@ class PythonTag(Format):
         return " | ".join(filter(None, self.kinds(allowed)))
 
     def kinds(self, allowed: Allowed) -> tuple[str, str]:
-        """GBNF of calls to other tools, and of one to a builtin tool; either may be none."""
+        """Return GBNF of calls of other tools and of a builtin tool; each may be empty."""
         builtins = self.builtins(allowed.ask)
         names = [tool.name for tool in builtins]
-        # Behind the tag the argument is any text.
+        # After the tag the argument is any text, so its schema is not enforced.
         allowed.enforced -= {tool.name for tool in builtins if not builtin.exact(tool)}
         others = {name: rule for name, rule in allowed.arguments.items() if name not in names}
         functions = self.functions(allowed, others) if others else ""
@@ -74,13 +74,13 @@ class PythonTag(Format):
         return super().speaks(message, ask) or any(self.tagged(call, ask) for call in message.calls)
 
     def tagged(self, call: Call, ask: Ask) -> bool:
-        """Whether an earlier call was one behind the tag."""
+        """Return whether an earlier call belongs to a builtin tool."""
         everything = replace(ask, prompt=replace(ask.prompt, tool_choice=ToolChoice()))
         return any(tool.name == call.name for tool in self.builtins(everything))
 
 
 def tagged(rules: Rules, names: Sequence[str]) -> str:
-    """GBNF of a call to one of these builtin tools, with its tag."""
+    """Add a rule for a call of one of these builtin tools, with its tag; returns its name."""
     begins = tuple(_begin(name) for name in names if name in SEARCHES)
     options = []
     if begins:
@@ -97,7 +97,7 @@ def _begin(name: str) -> str:
 
 
 def _otherwise(rules: Rules, words: tuple[str, ...]) -> str:
-    """The name of a rule for any text that begins with none of the words."""
+    """Add a rule for code: any text that starts with none of the words; returns its name."""
     anything = rules.add("anything", f"{bracket(ANY)}*")
     if not words:
         return anything
@@ -109,7 +109,7 @@ def _otherwise(rules: Rules, words: tuple[str, ...]) -> str:
 
 
 def read(reader: Reader, names: Sequence[str]) -> Reading[None]:
-    """A call behind its tag: the last thing that is said."""
+    """Parse a call after its tag; it runs to the end of the answer."""
     begins = {_begin(name): name for name in names if name in SEARCHES}
     begin = yield from reader.peek(*begins)
     if begin is None:
@@ -123,7 +123,7 @@ def read(reader: Reader, names: Sequence[str]) -> Reading[None]:
 
 
 def code(reader: Reader, name: str, *ends: str) -> Reading[str | None]:
-    """Code as the call's only argument, up to one of `ends`, which is taken and returned, or to the end."""
+    """Parse code as the call's only argument up to one of `ends`, which is returned, or to the end (None)."""
     emit = reader.begin(name)
     emit('{"code": "')
     found = yield from reader.text(*ends, emit=lambda text: emit(_inside(text)))
@@ -133,7 +133,7 @@ def code(reader: Reader, name: str, *ends: str) -> Reading[str | None]:
 
 
 def _query(reader: Reader, emit: Emit) -> Reading[None]:
-    """What stands between the quotes; a backslash is for the character behind it."""
+    """Parse the query up to the closing quote; a backslash escapes the next character."""
     emit('{"query": "')
     while True:
         emit(_inside((yield from reader.run(_MARK))))
@@ -151,7 +151,7 @@ def _inside(text: str) -> str:
 
 
 def spoken(call: Call, ask: Ask) -> str:
-    """An earlier call to a builtin tool, as the model wrote it."""
+    """Return an earlier call of a builtin tool as the model writes it."""
     text = argument(call)
     if call.name in CODE:
         return TAG + ask.foreign(text)
@@ -160,7 +160,7 @@ def spoken(call: Call, ask: Ask) -> str:
 
 
 def argument(call: Call) -> str:
-    """The only argument of a call to a builtin tool; all of them, where it is not there."""
+    """Return the single argument of a builtin call, or its whole arguments JSON if that is missing."""
     try:
         arguments = msgspec.json.decode(call.arguments or "{}")
     except (msgspec.DecodeError, RecursionError):

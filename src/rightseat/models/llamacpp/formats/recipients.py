@@ -1,4 +1,4 @@
-"""What Functionary's formats share: an answer is a row of messages, each to a recipient: `all`, or a tool."""
+"""Base of the Functionary formats: an answer is a list of messages, each to `all` or to a tool."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ INTERPRETER = "python"
 
 class Recipients(Format):
     begin: ClassVar[str]
-    """Before a recipient."""
+    """Markup before a recipient."""
     middle: ClassVar[str]
-    """Between a recipient and what it is told."""
+    """Markup between a recipient and its content."""
     leads = True
 
     def interpreter(self, ask: Ask) -> str | None:
-        """The tool that is told Python code, not JSON, as the recipient `python`."""
+        """Return the tool that takes Python code instead of JSON, as the recipient `python`."""
         return None
 
     def recipients(self, ask: Ask) -> dict[str, str]:
-        """The tools that may be called, by how they are addressed."""
+        """Return the callable tools by their recipient markup."""
         interpreter = self.interpreter(ask)
         addressed = (tool.name for tool in ask.tools if tool.name != interpreter)
         names = {self._to(name): name for name in addressed}
@@ -45,11 +45,11 @@ class Recipients(Format):
         return bare(tool, self.middle, "\n") + self.middle
 
     def begins(self, recipients: Iterable[str]) -> tuple[str, ...]:
-        """How another message begins."""
+        """Return the markers that begin a further message."""
         return tuple(self.begin + recipient for recipient in (ALL + self.middle, *recipients))
 
     def barred(self, recipients: Iterable[str]) -> tuple[str, ...]:
-        """What text may not hold."""
+        """Return the markers that text must not contain."""
         return self.begins(recipients)
 
     def calls(self, allowed: Allowed) -> str:
@@ -82,15 +82,15 @@ class Recipients(Format):
         begins = self.begins(self.recipients(everything))
 
         def words(reader: Reader) -> Reading[None]:
-            # What it would say to others is dropped.
+            # Messages to other recipients are dropped.
             yield from reader.text(*begins)
 
-        # The answer has begun with its recipient: everybody.
+        # The prompt already contains the recipient `all`.
         ending = self.ending(ask) + ALL + self.middle
         return replace(super().plain(ask), ending=ending, read=ask.thinking.before(words))
 
     def ending(self, ask: Ask) -> str:
-        """What the template's ending lacks of the beginning of a message."""
+        """Return the part of the recipient prefix that the generation prompt lacks."""
         sizes = range(len(self.begin), -1, -1)
         there = next(size for size in sizes if ask.abilities.ending.endswith(self.begin[:size]))
         return self.begin[there:]
@@ -112,7 +112,7 @@ class Recipients(Format):
                 else:
                     yield from value(reader, reader.begin(tool))
                     reader.end()
-                    # Between messages there is nothing that is meant for anybody.
+                    # Text between messages is dropped.
                     begin = yield from reader.text(*begins, emit=_unheard)
                 if begin is None:
                     return
@@ -135,7 +135,7 @@ class Recipients(Format):
         return "\n".join(filter(None, [text, *calls]))
 
     def history(self, ask: Ask) -> tuple[Message, ...]:
-        """Results with the names of their tools, by which they are shown; clients leave them out."""
+        """Add missing tool names to results, because the template renders results by name."""
         called = {call.id: call.name for message in ask.prompt.messages for call in message.calls}
 
         def fitted(message: Message) -> Message:

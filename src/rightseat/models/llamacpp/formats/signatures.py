@@ -1,10 +1,10 @@
-"""What the embedded model's adapter was trained on: a line for each tool, and Hermes' tags for calls.
+"""Format of the embedded model's adapter: one line per tool, and Hermes' tags for calls.
 
     get_weather(city: string, unit?: "celsius"|"fahrenheit") // Get the weather
       city: The city's name
 
-It is the shortest form a tool can be told in that still says which arguments it needs. train/ renders its
-data by this file, so that the model is asked exactly as it was taught.
+It is the shortest description of a tool that still names its arguments. train/ renders its data with this
+module, so that prompts match the training data exactly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rightseat.models.llamacpp.formats.hermes import BEGIN, END, Hermes
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 
-# As it stood in the training data: a word changed here is a word the adapter does not know.
+# Verbatim from the training data: any change degrades the adapter.
 TOLD = (
     f'You can call these functions. To call one, reply {BEGIN}{{"name": ..., "arguments": {{...}}}}{END}. '
     "If none fits or a required value is missing, reply in plain words."
 )
 _DEEPEST = 4
-# The grammar knows all values of an enum; a prompt of thousands would fill the model's context.
+# The grammar has all enum values; listing thousands would fill the context.
 _VALUES = 40
 
 
@@ -36,7 +36,7 @@ class Signatures(Hermes):
 
     def plan(self, ask: Ask) -> Plan:
         plan = super().plan(ask)
-        # A choice among names is what the adapter was taught too; other values are the base model's.
+        # The adapter was also trained on enum choices; other output schemas use the base model.
         chooses = "enum" in (ask.prompt.output_schema or ())
         return replace(plan, adapted=True) if ask.tools or chooses else plan
 
@@ -56,7 +56,7 @@ class Signatures(Hermes):
 
 
 def signature(tool: ToolSpec) -> str:
-    """The tool in a line, and a line for each argument that is described."""
+    """Return the tool's signature line, and one line per described argument."""
     properties = _properties(tool.parameters)
     lines = [f"{tool.name}({_listed(tool.parameters)})"]
     if tool.description:
@@ -96,5 +96,5 @@ def _type(schema: Any, depth: int) -> str:
 
 
 def _line(text: str) -> str:
-    """In one line: a description must not look like another tool."""
+    """Join the text into one line: a line break would look like another tool."""
     return " ".join(text.split())

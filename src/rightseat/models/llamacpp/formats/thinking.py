@@ -1,4 +1,4 @@
-"""Reasoning before the answer (`<think>…</think>`): split off, and free of the answer's grammar."""
+"""Reasoning before the answer (`<think>…</think>`): parsed separately, outside the answer's grammar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rightseat.models.llamacpp.formats.free import until
 from rightseat.models.llamacpp.grammar import Rules
 from rightseat.tools.text_calls.reader import Reader, Reading
 
-# How models mark a thought. The first whose end a template knows is the model's.
+# Thinking tags of models; the first pair whose end tag occurs in the template is used.
 MARKS = (
     ("<think>", "</think>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
@@ -20,7 +20,8 @@ MARKS = (
 
 
 class Thinking(Struct, frozen=True):
-    """`may`: the model may begin with a thought. `begun`: the prompt has opened it already."""
+    """Thinking tags of a model. `allowed`: the answer may start with a thought. `opened_by_prompt`: the
+    prompt has already opened it."""
 
     may: bool = False
     begun: bool = False
@@ -29,7 +30,7 @@ class Thinking(Struct, frozen=True):
 
     @classmethod
     def of(cls, source: str, ending: str) -> Thinking:
-        """What a template and the end of its prompt tell. A prompt that closes a thought wants none."""
+        """Detect the tags in a template and its prompt's end; a prompt that closes a thought disables it."""
         open, close = next((marks for marks in MARKS if marks[1] in source), MARKS[0])
         ending = ending.rstrip()
         return cls(close in source and not ending.endswith(close), ending.endswith(open), open, close)
@@ -39,7 +40,7 @@ class Thinking(Struct, frozen=True):
         return (self.open, self.close) if self.may or self.begun else ()
 
     def before(self, read: Callable[[Reader], Reading[None]]) -> Callable[[Reader], Reading[None]]:
-        """Reads the thought, then what `read` reads."""
+        """Return a parser that parses the thought, then calls `parse`."""
         if not (self.may or self.begun):
             return read
 
@@ -57,10 +58,10 @@ class Thinking(Struct, frozen=True):
         return thinking
 
     def rule(self, rules: Rules, root: str) -> str:
-        """The GBNF of an answer that may think first."""
+        """Return the GBNF of an answer with an optional thought before `root`."""
         if not (self.may or self.begun):
             return root
         thought = until(rules, self.close)
-        # A model that may write any number of lines' ends here goes on with them.
+        # Bounded, because a small model may repeat line ends forever.
         after = f"{thought} [ \\t\\n]{{0,4}} ({root})"
         return after if self.begun else f"{rules.quote(self.open)} {after} | {root}"

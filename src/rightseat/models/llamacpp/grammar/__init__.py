@@ -1,14 +1,17 @@
-"""JSON Schema → GBNF, the grammars of llama.cpp. Pure: no I/O, bounded work.
+"""Compile JSON Schema to GBNF, the grammars of llama.cpp. No I/O, bounded work.
 
-    grammar(schema)                 one grammar for one schema, cached
-    rules = Rules()                 several schemas and own rules in one grammar:
+    build_grammar(schema)           one grammar for one schema, cached
+    rules = GrammarRules()          several schemas and custom rules in one grammar:
     name = rules.add_schema(tool)
     rules.add("root", f'"<tool>" {name} "</tool>"')
-    rules.text()
+    rules.to_gbnf()
 
-Text is compact (one space after a comma or colon at most), properties come in the schema's order, and what
-the schema leaves unbounded is bounded by Limits. A property that the schema does not name is offered only
-where `additionalProperties` says so, or where it names none at all.
+JSON is compact (at most one space after a comma or colon), properties keep the schema's order, and
+GrammarLimits bounds what the schema leaves unbounded. Unnamed properties are allowed only if
+`additionalProperties` allows them, or if the schema names no property.
+
+`document` resolves a schema, `schema_analysis` finds types and enumerated values, `strings`, `regex`,
+`numbers` and `containers` build expressions (`expr`, `charset`), `build` joins them into `rules`.
 """
 
 from __future__ import annotations
@@ -31,11 +34,11 @@ _LIMITS = Limits()
 
 
 def grammar(schema: dict[str, Any], *, root: str = "root", limits: Limits = _LIMITS) -> Grammar:
-    """A grammar whose texts satisfy the schema; CallerError if it is bad or nothing satisfies it."""
+    """Compile a schema; raises CallerError if it is invalid or unsatisfiable."""
     try:
         key = (msgspec.json.encode(schema), root, limits)
     except (UnicodeEncodeError, TypeError, OverflowError, RecursionError):
-        sound(schema)  # says what is wrong with it
+        sound(schema)  # raises an error that explains the problem
         raise
     found = _cache.get(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""Arrays: items by position, then further ones, within bounds."""
+"""Grammar of arrays: positional items, then further items, within bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def array(way: Way, writer: Writer) -> Expr:
     if prefix == 0:
         return seq(Lit("["), _listed(item, low, high), Lit("]"))
     rest = rep(seq(COMMA, item), max(0, low - prefix), max(0, high - prefix))
-    # From the last position to the first: each knows what may follow it.
+    # Built from the last position to the first, so that each item can refer to its tail.
     tail = rest if low <= prefix or further is not None else NEVER
     for at in reversed(range(prefix)):
         more = (
@@ -73,7 +73,7 @@ def _position(way: Way, at: int) -> Places:
 
 
 def _further(way: Way, prefix: int, low: int) -> Places | None:
-    """What items after the listed ones must be; None where there are none."""
+    """Return the schemas of items after the positional ones; None if no further items are allowed."""
     if any(given is False for given in way.given("unevaluatedItems")) and not way.given("items"):
         return None
     places = _position(way, prefix)

@@ -1,4 +1,4 @@
-"""A schema → rules: each set of places becomes alternatives by type."""
+"""Compile a schema to rules: each set of pointers becomes alternatives by type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_LISTED = 256
 
 
 def sound(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema in today's dialect; CallerError when it is too large, too deep or no schema at all."""
+    """Return the schema as JSON Schema 2020-12; CallerError if it is too large, too deep or invalid."""
     if depth(schema) > MAX_DEPTH:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_DEPTH} levels.")
     try:
@@ -101,7 +101,7 @@ def numeric(whole: bool, way: Way, writer: Writer) -> Expr:
 
 
 def _listed(span: Span, step: int) -> Expr | None:
-    """All multiples between two near bounds."""
+    """List all multiples between two close bounds; None if there are too many."""
     if span.low is None or span.high is None or (span.high - span.low) / step > MAX_LISTED:
         return None
     first = -int(-span.low // step) if span.low <= 0 else -(-int(span.low) // step)
@@ -119,7 +119,7 @@ def _step(way: Way) -> Decimal | None:
     if not steps:
         return None
     largest = max(steps)
-    # A multiple of the largest is one of the others too, if they divide it; else it is noted by its shape.
+    # Multiples of the largest step cover the others if these divide it; 0.3 makes the caller note it.
     return largest if all(largest % step == 0 for step in steps) else Decimal("0.3")
 
 
@@ -130,7 +130,7 @@ def _span(way: Way, document: Document) -> Span:
 
 
 def _bound(way: Way, document: Document, at: str, beyond: str, sign: int) -> tuple[Decimal | None, bool]:
-    """The tightest bound, and whether it is left out itself."""
+    """Return the tightest bound and whether it is exclusive."""
     found: list[tuple[Decimal, bool]] = []
     for part in way.parts:
         for key in (at, beyond):

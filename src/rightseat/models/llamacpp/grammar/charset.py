@@ -1,4 +1,4 @@
-"""Sets of characters as sorted ranges of code points, and how each character is spelled in JSON."""
+"""Character sets as sorted ranges of code points, and their spelling in JSON and GBNF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 Ranges = tuple[tuple[int, int], ...]
 
-# A surrogate alone is no character: neither JSON parsers nor UTF-8 take one.
+# Lone surrogates are excluded: neither JSON parsers nor UTF-8 accept them.
 ANY: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 CONTROLS: Ranges = ((0, 0x1F),)
@@ -56,7 +56,7 @@ def single(given: Ranges) -> str | None:
 
 
 def point(code: int) -> str:
-    """A character inside a GBNF class. Only letters and digits stand for themselves in every version."""
+    """Escape a character for a GBNF class. Only letters and digits are safe unescaped in every version."""
     char = chr(code)
     if char.isascii():
         return char if char.isalnum() else f"\\x{code:02X}"
@@ -64,12 +64,12 @@ def point(code: int) -> str:
 
 
 def bracket(given: Ranges) -> str:
-    """A GBNF class. Never negated: that would reject the first bytes of characters near an excluded one."""
+    """Return a GBNF class. It is never negated: llama.cpp would then reject nearby multi-byte characters."""
     return "[" + "".join(point(a) if a == b else f"{point(a)}-{point(b)}" for a, b in given) + "]"
 
 
 def quoted(text: str) -> str:
-    """A GBNF literal for the text as it is."""
+    """Return a GBNF literal for the text."""
     return (
         '"'
         + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else point(ord(c)) for c in text)
@@ -78,7 +78,7 @@ def quoted(text: str) -> str:
 
 
 def spellings(given: Ranges) -> list[str]:
-    """GBNF for one character of the set inside a JSON string, as alternatives."""
+    """Return GBNF alternatives for one character of the set inside a JSON string."""
     found = []
     plain = less(given, ESCAPED)
     if plain:
@@ -95,7 +95,7 @@ def spellings(given: Ranges) -> list[str]:
 
 
 HEX = "[0-9A-Fa-f]"
-# Any character, with every escape that JSON knows; a pair of surrogates is one character.
+# Any character with all JSON escapes; a surrogate pair is one character.
 CHAR = (
     f"{bracket(less(ANY, ESCAPED))} | "
     + r'"\\" ([\x22\x5C\x2Fbfnrt] | "u" ('

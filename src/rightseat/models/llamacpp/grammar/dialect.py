@@ -1,4 +1,4 @@
-"""Older spellings → JSON Schema 2020-12: OpenAPI 3.0's `nullable`, draft 4's and draft 7's keywords."""
+"""Upgrade schemas to JSON Schema 2020-12: OpenAPI 3.0's `nullable`, keywords of drafts 4 and 7."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SINGLE = ("additionalProperties", "propertyNames", "items", "not", "if", "then"
 
 
 def modern(schema: Any) -> Any:
-    """The schema in today's words. Its depth was checked before."""
+    """Return the upgraded schema. The caller has checked its depth."""
     if not isinstance(schema, dict):
         return schema
     new = _bounds(_items(dict(schema)))

@@ -1,4 +1,4 @@
-"""oneOf is written as anyOf: that is exact only where no value satisfies two of its schemas."""
+"""Check oneOf branches for overlap: oneOf is compiled as anyOf, which is exact only for disjoint branches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_COMPARED = 64
 
 
 def note_overlaps(document: Document) -> None:
-    """Notes every oneOf that was met and may let a value satisfy two schemas."""
+    """Note every oneOf of the document whose branches may overlap."""
     quiet = Document(document.root, document.limits)
     for place in list(document.choices):
         if not _apart(quiet, place):
@@ -49,7 +49,7 @@ def _differ(left: Way, right: Way, document: Document, level: int = 0) -> bool:
 
 
 def _types(way: Way, values: list[Any] | None, document: Document) -> set[str]:
-    """Types for certain: without `type` a schema allows all, whatever keywords it has."""
+    """Return all types a value may have; without `type` a schema allows every type."""
     if values is not None:
         return {_type(value) for value in values}
     if not way.given("type"):
@@ -67,7 +67,7 @@ def _type(value: Any) -> str:
 
 
 def _closed(left: Way, right: Way) -> bool:
-    """Whether the left asks for a property that the right forbids."""
+    """Return whether `left` requires a property that `right` forbids."""
     required = {name for given in left.given("required") for name in given}
     for part in right.parts:
         schema = part.schema
@@ -78,7 +78,7 @@ def _closed(left: Way, right: Way) -> bool:
 
 
 def _discriminated(left: Way, right: Way, document: Document, level: int) -> bool:
-    """Whether a property that both ask for cannot have the same value."""
+    """Return whether a property required by both has disjoint values."""
     both = {n for given in left.given("required") for n in given} & {
         n for given in right.given("required") for n in given
     }

@@ -1,4 +1,4 @@
-"""A schema's places by JSON pointer, and the ways in which a set of places can be satisfied together."""
+"""Resolve JSON pointers in a schema, and expand sets of pointers to conjunctions without alternatives."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.limits import Limits
 
 MAX_STEPS = 50_000
-# Keywords that ask nothing of a value.
+# Keywords that do not constrain a value.
 SILENT = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
           "$comment", "$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor"}  # fmt: skip
 
 Places = frozenset[str]
-"""Places that all bind the same value. None at all: any value will do."""
+"""JSON pointers of schemas that all constrain the same value; empty: any value."""
 
 
 class Part(Struct, frozen=True, eq=False):
-    """One schema out of those that bind a value, without its references and alternatives."""
+    """One schema of a conjunction; its references and alternatives are expanded elsewhere."""
 
     place: str
     schema: dict[str, Any]
 
 
 class Way(Struct, frozen=True, eq=False):
-    """One way to satisfy a set of places: all its parts at once."""
+    """A conjunction of schemas: a value must satisfy all parts."""
 
     parts: tuple[Part, ...]
 
@@ -37,7 +37,7 @@ class Way(Struct, frozen=True, eq=False):
 
 class _State(Struct):
     todo: list[tuple[str, frozenset[str]]]
-    """Places yet to be opened, each with the references that led to it."""
+    """Pointers to expand, each with the references that led to it."""
     seen: set[str]
     parts: list[Part]
 
@@ -51,7 +51,7 @@ class Document:
         self.limits = limits
         self.unsaid: dict[str, None] = {}
         self.choices: dict[str, None] = {}
-        """Places with oneOf that were met."""
+        """Pointers of the schemas with oneOf that were expanded."""
         self._found: dict[str, Any] = {"#": root}
         self._anchors: dict[str, str] | None = None
         self._steps = 0
@@ -60,7 +60,7 @@ class Document:
         self.unsaid[f"{place}: {what}"] = None
 
     def at(self, place: str) -> Any:
-        """The schema at a place; CallerError when there is none."""
+        """Return the schema at a pointer; raises CallerError if there is none."""
         if place not in self._found:
             value: Any = self.root
             for step in place.split("/")[1:]:
@@ -78,7 +78,7 @@ class Document:
         raise CallerError(f"The JSON Schema refers to {place[:100]}, which does not exist in it.")
 
     def target(self, reference: Any) -> str:
-        """The place that a reference names."""
+        """Return the pointer that a `$ref` names."""
         base = self.root.get("$id")
         name = str(reference)
         if isinstance(base, str) and base and name.startswith(base.rstrip("#")):
@@ -92,7 +92,7 @@ class Document:
         raise CallerError(f"The JSON Schema refers to {name[:100]}, outside itself; nothing is fetched.")
 
     def resolved(self, place: str) -> str:
-        """Past places that only refer to another one."""
+        """Follow schemas that are only a `$ref`; returns the final pointer."""
         for _ in range(64):
             schema = self.at(place)
             if not isinstance(schema, dict) or schema.keys() - SILENT != {"$ref"}:
@@ -116,7 +116,7 @@ class Document:
         return self._anchors
 
     def ways(self, places: Places) -> list[Way]:
-        """Every way to satisfy the places, without references and alternatives; none when they contradict."""
+        """Return the schemas as a disjunction of conjunctions; empty if they contradict each other."""
         found: list[Way] = []
         states = [_State([(place, frozenset()) for place in sorted(places, reverse=True)], set(), [])]
         while states:
@@ -135,7 +135,7 @@ class Document:
 
     def _open(self, state: _State, place: str, trail: frozenset[str], others: int) -> list[_State]:
         if place in trail or len(trail) > 256:
-            # It would have to contain itself: no value is found on this way.
+            # A reference cycle without progress: no value satisfies it.
             return []
         if place in state.seen:
             return [state]
@@ -163,7 +163,7 @@ class Document:
         return states
 
     def _condition(self, place: str, schema: dict[str, Any]) -> list[list[str]]:
-        # That a value does not satisfy `if` cannot be said.
+        # A grammar cannot express that a value does not satisfy `if`.
         self.note(place, "if")
         met = [below(place, "if")] + [below(place, "then")] * ("then" in schema)
         return [met, [below(place, "else")] * ("else" in schema)]

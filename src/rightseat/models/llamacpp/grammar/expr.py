@@ -1,4 +1,4 @@
-"""What a rule says, as values. Lengths count characters of a JSON string, however each one is spelled."""
+"""Expressions of grammar rules. Lengths count characters of a JSON string, however they are escaped."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rightseat.models.llamacpp.grammar.charset import Ranges, has
 
 
 class Lit(Struct, frozen=True):
-    """JSON text as it is."""
+    """Literal JSON text."""
 
     text: str
 
 
 class Chars(Struct, frozen=True):
-    """One character of a JSON string, out of a set."""
+    """One character of a JSON string, from a set."""
 
     ranges: Ranges
 
@@ -48,7 +48,7 @@ class Raw(Struct, frozen=True):
 Expr: TypeAlias = Lit | Chars | Seq | Alt | Rep | Ref | Raw
 NEVER = Alt(())
 EMPTY = Seq(())
-# How many ways two parts of varying length are combined to keep a length in bounds.
+# Limit of length splits between two parts of varying length.
 MAX_SPLITS = 64
 
 
@@ -83,7 +83,7 @@ def chars(ranges: Ranges) -> Expr:
 
 
 def measure(expr: Expr) -> tuple[int, int]:
-    """The least and the greatest length."""
+    """Return the minimum and maximum length."""
     match expr:
         case Chars():
             return 1, 1
@@ -101,7 +101,7 @@ def measure(expr: Expr) -> tuple[int, int]:
 
 
 def fit(expr: Expr, low: int, high: int, split: bool = True) -> Expr | None:
-    """The expression with its length in bounds; None where that cannot be said, or only at great length."""
+    """Restrict the expression's length; None if that is impossible or needs too many rules."""
     least, most = measure(expr)
     if low <= least and most <= high:
         return expr

@@ -1,4 +1,4 @@
-"""Formats as patterns. Each is a part of its format, so that every text that passes is of it."""
+"""Patterns of JSON Schema formats. Each matches a subset of its format, so every match is valid."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ PATTERNS = {
 
 @cache
 def content(name: str) -> Expr | None:
-    """What stands between the quotes; None for a format that is not known here."""
+    """Return the string content of a format; None for an unknown format."""
     pattern = PATTERNS.get(name)
     return None if pattern is None else parse(pattern, 1000, 0, whole=True)

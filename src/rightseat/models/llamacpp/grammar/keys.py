@@ -1,4 +1,4 @@
-"""Names of properties: which are allowed, and how open ones are written."""
+"""Property names: which are allowed, and the grammar of names that the schema leaves open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Keys:
         self._patterns: dict[str, Expr | None] = {}
 
     def allows(self, name: str) -> bool:
-        """Whether `propertyNames` lets this name pass; one that cannot be judged here passes and is noted."""
+        """Return whether `propertyNames` allows this name; if it cannot be evaluated, allow and note it."""
         for part in self.bound:
             judge = {"allOf": [part.schema["propertyNames"]]}
             judge |= {
@@ -35,7 +35,7 @@ class Keys:
         return True
 
     def matches(self, part: Part, pattern: str, name: str) -> bool:
-        """Whether a pattern of patternProperties finds this name."""
+        """Return whether a pattern of patternProperties matches this name."""
         try:
             return bool(checker({"pattern": pattern}).validator.is_valid(name))
         except (CallerError, ValueError):
@@ -43,12 +43,12 @@ class Keys:
             return False
 
     def open(self) -> Expr:
-        """Any name that is none of those named, within `propertyNames`."""
+        """Return the grammar of any other name, within `propertyNames`."""
         limit = self.writer.limits.key
         if self.bound:
             return self._bound(limit)
         found = other_than(self.names, limit)
-        # With too many names to keep apart, no other is offered: the text is valid all the same.
+        # With too many names to exclude, no other name is allowed; the output is still valid.
         return NEVER if found is None else self._quoted(found)
 
     def _bound(self, limit: int) -> Expr:
@@ -70,7 +70,7 @@ class Keys:
             self.document.note(part.place, "patternProperties")
             shape = rep(chars(ANY), 0, limit)
         elif several or self.bound:
-            # A name may match several patterns, and is then bound by all of them.
+            # A name may match several patterns and must then satisfy all of them, which is not enforced.
             self.document.note(part.place, "patternProperties")
         return self._apart(shape, part, "patternProperties")
 

@@ -1,4 +1,4 @@
-"""Which types of value a way allows."""
+"""JSON types that a conjunction allows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEYWORDS = {
 
 
 def kinds(way: Way, document: Document) -> list[str]:
-    """In the order in which they are offered. Without `type`, those that the other keywords speak of."""
+    """Return the allowed types in grammar order; without `type`, those that other keywords constrain."""
     allowed: set[str] | None = None
     for given in way.given("type"):
         these = {given} if isinstance(given, str) else set(given)

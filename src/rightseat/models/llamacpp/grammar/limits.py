@@ -1,4 +1,4 @@
-"""How far a grammar lets a model go where the schema sets no bound: a small model never stops by itself."""
+"""Limits where a schema sets no bound: a small model does not stop by itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-# llama.cpp refuses a repetition of 2000 and more.
+# llama.cpp rejects repetitions of 2000 and more.
 MAX_REPEAT = 1900
-# What must be repeated is written out by the engine, so there is an end to that too.
+# The engine expands required repetitions, so they are limited too.
 MAX_REQUIRED = 8000
 
 
@@ -16,7 +16,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     string: int = 1000
     """Characters of a string without maxLength."""
     key: int = 64
-    """Characters of a property's name that the schema leaves open."""
+    """Characters of a property name that the schema leaves open."""
     items: int = 64
     """Items of an array without maxItems."""
     properties: int = 16
@@ -26,13 +26,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     decimals: int = 6
     """Digits after the decimal point."""
     depth: int = 3
-    """Levels of nesting where any value is allowed."""
+    """Nesting levels where any value is allowed."""
     around: int = 32
-    """Characters before what an unanchored pattern asks for."""
+    """Characters before the match of an unanchored pattern."""
     whole: bool = False
-    """A pattern binds the whole string, with anchors or without, as plugin documents mean it."""
+    """Patterns match the whole string even without anchors, as plugin documents expect."""
     alternatives: int = 1000
-    """Ways in which anyOf and oneOf may combine."""
+    """Combinations of anyOf and oneOf branches."""
     rules: int = 20_000
     """Rules of one grammar."""
 
@@ -41,8 +41,8 @@ class Grammar(Struct, frozen=True):
     text: str
     """GBNF for llama.cpp."""
     exact: bool
-    """Every text that the grammar lets pass satisfies the schema."""
+    """Every text of the grammar satisfies the schema."""
     unsaid: tuple[str, ...]
-    """What the grammar does not enforce, as "path: keyword"; check the text after generation."""
+    """Keywords that the grammar does not enforce, as "path: keyword"; validate the generated text."""
     schema: dict[str, Any]
-    """The schema in today's dialect, to check against: OpenAPI's `nullable` and older spellings rewritten."""
+    """The schema upgraded to JSON Schema 2020-12, for validation."""

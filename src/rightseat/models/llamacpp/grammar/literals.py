@@ -1,4 +1,4 @@
-"""Values that a schema names: enum and const."""
+"""Enumerated values of a schema: enum and const."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rightseat.types.schema import checker
 
 
 def text(value: Any) -> str:
-    """The one spelling that a named value or key has."""
+    """Return the only JSON spelling that the grammar allows for a value or key."""
     return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _whole(value: Any) -> Any:
-    """Whole numbers without a point: the same number, in fewer tokens."""
+    """Convert integral floats to int: the same number in fewer tokens."""
     if isinstance(value, dict):
         return {name: _whole(child) for name, child in value.items()}
     if isinstance(value, list):
@@ -27,7 +27,7 @@ def _whole(value: Any) -> Any:
 
 
 def identity(value: Any) -> str:
-    """Equal for values that JSON Schema holds equal."""
+    """Return a key that is equal for values that JSON Schema considers equal."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, dict):
@@ -38,7 +38,7 @@ def identity(value: Any) -> str:
 
 
 def named(way: Way) -> list[Any] | None:
-    """The values that every enum and const of the way allows; None without any."""
+    """Return the values allowed by every enum and const; None if there is no such keyword."""
     lists = [*way.given("enum"), *([value] for value in way.given("const"))]
     if not lists:
         return None
@@ -50,7 +50,7 @@ def named(way: Way) -> list[Any] | None:
 
 
 def literals(values: list[Any], way: Way, document: Document) -> Expr:
-    """The values that satisfy the rest of the way too: that is checked here and now."""
+    """Return literals of the values that also satisfy the conjunction's other keywords."""
     rest = [_rest(part.schema) for part in way.parts]
     judge = {"allOf": [schema for schema in rest if schema]}
     if judge["allOf"]:
@@ -61,7 +61,7 @@ def literals(values: list[Any], way: Way, document: Document) -> Expr:
             check = checker(judge).validator
             values = [value for value in values if check.is_valid(value)]
         except (CallerError, ValueError):
-            # A reference that leads elsewhere in the document.
+            # A reference points elsewhere in the document.
             document.note(way.parts[0].place, "what stands beside enum")
     return alt(*(Lit(text(value)) for value in values))
 

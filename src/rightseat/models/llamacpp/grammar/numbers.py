@@ -1,4 +1,4 @@
-"""Integers and decimals within bounds, digit by digit."""
+"""Grammar of integers and decimals within bounds, digit by digit."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from rightseat.models.llamacpp.grammar.charset import ranges
 from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, alt, chars, rep, seq
 from rightseat.models.llamacpp.grammar.limits import Limits
 
-# Beyond this many digits a bound is no longer written out.
+# Bounds with more digits are not enforced.
 MAX_DIGITS = 25
 # A double holds this many digits exactly.
 EXACT_DIGITS = 15
 
 
 class Span(Struct, frozen=True):
-    """Numbers between two bounds; None is no bound."""
+    """A range of numbers; None is no bound."""
 
     low: Decimal | None = None
     high: Decimal | None = None
     above: bool = False
-    """The lower bound itself is left out."""
+    """The lower bound is exclusive."""
     below: bool = False
-    """The upper bound itself is left out."""
+    """The upper bound is exclusive."""
 
 
 def _digits(low: str, high: str) -> Expr:
@@ -39,7 +39,7 @@ def _any(low: int, high: int) -> Expr:
 
 
 def _same_length(low: str, high: str) -> Expr:
-    """Digit strings between two of the same length."""
+    """Return digit strings between two of the same length."""
     if not low:
         return EMPTY
     rest = len(low) - 1
@@ -55,7 +55,7 @@ def _same_length(low: str, high: str) -> Expr:
 
 
 def naturals(low: int, high: int) -> Expr:
-    """Integers from 0 up, without leading zeros."""
+    """Return non-negative integers without leading zeros."""
     if low > high:
         return NEVER
     found, whole = [], []
@@ -72,7 +72,7 @@ def naturals(low: int, high: int) -> Expr:
 
 @lru_cache(256)
 def integer(span: Span, limits: Limits, step: int = 1) -> Expr:
-    """Multiples of a power of ten within the span."""
+    """Return multiples of `step`, a power of ten, within the range."""
     low = None if span.low is None else _ceiling(span.low, step, span.above)
     high = None if span.high is None else -_ceiling(-span.high, step, span.below)
     largest = 10 ** max(limits.digits, *(len(str(abs(bound))) + 1 for bound in (low or 0, high or 0))) - 1
@@ -91,7 +91,7 @@ def _ceiling(bound: Decimal, step: int, beyond: bool) -> int:
 
 @lru_cache(256)
 def number(span: Span, limits: Limits, places: int | None = None) -> Expr:
-    """Decimals within the span, with at most so many places."""
+    """Return decimals within the range, with at most `places` decimal places."""
     if span == Span() and places is None:
         return free(limits)
     bounds = [bound for bound in (span.low, span.high) if bound is not None]
@@ -136,7 +136,7 @@ def _places(bound: Decimal) -> int:
 
 
 def _fraction(bound: Decimal) -> str:
-    """Digits after the point, without trailing zeros."""
+    """Return the digits after the point, without trailing zeros."""
     return f"{bound % 1:f}".partition(".")[2].rstrip("0")
 
 
@@ -155,7 +155,7 @@ def _magnitude(low: Decimal, high: Decimal, above: bool, below: bool, places: in
 
 
 def _point(body: Expr, bare: bool) -> Expr:
-    """A point with digits after it, or nothing where that is allowed."""
+    """Return a point with digits after it; optional if `bare`."""
     dotted = seq(Lit("."), body)
     return rep(dotted, 0, 1) if bare else dotted
 
@@ -186,13 +186,13 @@ def _upto(over: str, below: bool, places: int) -> Expr:
 
 
 def _at_most(digits: str, below: bool, places: int) -> Expr:
-    """At least one digit; the shorter text is the smaller number."""
+    """Return fraction digits up to `digits`, at least one; a shorter prefix is a smaller number."""
     if places <= 0:
         return NEVER
     if not digits:
         return NEVER if below else rep(_digits("0", "0"), 1, places)
     rest = _at_most(digits[1:], below, places - 1)
-    # The text may stop here: what is left out is more than nothing.
+    # The text may stop here if the omitted digits are more than zero or the bound is inclusive.
     stop = len(digits) > 1 or not below
     same = rep(rest, 0, 1) if stop else rest
     return alt(seq(_digits("0", chr(ord(digits[0]) - 1)), _any(0, places - 1)), seq(Lit(digits[0]), same))
@@ -228,7 +228,7 @@ def _within(under: str, over: str, above: bool, below: bool, places: int) -> Exp
 
 
 def _positive(over: str, below: bool, places: int) -> Expr:
-    """More than nothing and at most `over`, with at least one digit."""
+    """Return fraction digits above zero and up to `over`, at least one."""
     if places <= 0 or not over:
         return NEVER
     if over[0] == "0":

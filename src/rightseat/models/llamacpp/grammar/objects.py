@@ -1,4 +1,4 @@
-"""Objects: the named properties in the schema's order, then those that it leaves open."""
+"""Grammar of objects: named properties in the schema's order, then open ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.models.llamacpp.grammar.literals import text
 from rightseat.models.llamacpp.grammar.rules import COLON, COMMA
 from rightseat.models.llamacpp.grammar.writer import Writer
 
-# Cells of the table that counts properties.
+# Limit of the table that counts properties.
 MAX_TABLE = 20_000
 
 
@@ -27,7 +27,7 @@ class Bounds(Struct, frozen=True):
     low: int
     high: int
     extras: int
-    """Most properties beyond the named ones."""
+    """Maximum number of properties beyond the named ones."""
 
 
 def object_(way: Way, writer: Writer) -> Expr:
@@ -49,7 +49,7 @@ def object_(way: Way, writer: Writer) -> Expr:
 
 
 def places(way: Way, name: str, keys: Keys) -> Places:
-    """All that binds the value of this property."""
+    """Return the pointers of all schemas that constrain this property."""
     found = set()
     evaluated = False
     for part in way.parts:
@@ -73,7 +73,7 @@ def _rest(way: Way) -> list[str]:
 
 
 def _extra(way: Way, writer: Writer, keys: Keys) -> Expr:
-    """One property beyond the named ones; NEVER where there are none."""
+    """Return one property beyond the named ones; NEVER if none is allowed."""
     patterned = [part for part in way.parts if part.schema.get("patternProperties")]
     if patterned:
         return _patterned(patterned, way, writer, keys)
@@ -83,7 +83,7 @@ def _extra(way: Way, writer: Writer, keys: Keys) -> Expr:
         if "additionalProperties" in part.schema
     ]
     given = given or _rest(way)
-    # A schema that names properties and says nothing of others is taken at its word: a model needs no others.
+    # A schema that names properties and does not mention others gets no others: a model needs none.
     if not given and (way.given("properties") or way.given("required")) and _least(way) <= len(keys.names):
         return NEVER
     if any(writer.document.at(place) is False for place in given):
@@ -130,7 +130,7 @@ def _bounds(way: Way, writer: Writer, members: list[Member], extra: Expr) -> Bou
     extras = 0 if extra == NEVER else max(writer.limits.properties, low)
     if low > 1000:
         raise CallerError(f"minProperties {low} is more than a grammar can ask for; at most 1000 is.")
-    # Two open names may turn out the same, so that only one of them is sure to count.
+    # Two open names may be equal, so only one of them is certain to count.
     if extras and low - needed > 1:
         _blame(way, writer, "minProperties")
     if (len(members) + 1) * (min(high, len(members)) + 2) > MAX_TABLE and (low > 1 or high < len(members)):
@@ -147,10 +147,10 @@ def _blame(way: Way, writer: Writer, *keys: str) -> None:
 
 
 def _members(members: list[Member], extra: Expr, bounds: Bounds, writer: Writer) -> Expr:
-    """A table of what may come next, from the last property to the first, by how many were written so far.
+    """Build a table of continuations, from the last property to the first, by properties so far.
 
-    Each cell is one rule, so that any number of optional properties takes a number of rules in proportion;
-    and all that may come next stands behind one comma, so that the engine follows one reading up to there.
+    Each cell is one rule, so the number of rules is linear in the optional properties; all continuations
+    share one comma, so that the engine follows a single parse up to it.
     """
     counted = max(bounds.low, bounds.high if bounds.high < len(members) + bounds.extras else 0)
     cells = [_extras(extra, done, bounds) for done in range(counted + 1)]
@@ -174,6 +174,6 @@ def _then(cell: Expr, ends: bool) -> Expr:
 
 
 def _extras(extra: Expr, done: int, bounds: Bounds) -> Expr:
-    """At least one property beyond the named ones."""
+    """Return one or more properties beyond the named ones."""
     low, high = max(1, bounds.low - done), min(bounds.extras, bounds.high - done)
     return NEVER if high < low else seq(extra, rep(seq(COMMA, extra), low - 1, high - 1))

@@ -1,4 +1,4 @@
-"""Rules as the text that llama.cpp reads."""
+"""Write rules as GBNF text."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Page:
     def repeated(self, body: Expr, low: int, high: int) -> str:
         if (low, high) == (0, 1):
             return f"({self.alternatives(body)})?" if not isinstance(body, Ref) else f"{self.item(body)}?"
-        # llama.cpp multiplies what stands in a group by its repetitions; a rule's name counts as one.
+        # llama.cpp copies a group for each repetition; a rule reference counts as one element.
         plain = isinstance(body, Ref | Chars)
         atom = self.item(body) if plain else self.name(self.hoist("part", body))
         if atom.startswith("("):
@@ -96,7 +96,7 @@ class Page:
         return name
 
     def target(self, name: str) -> str:
-        """Past rules that only name another one."""
+        """Follow rules that only refer to another rule; returns the final name."""
         for _ in range(64):
             body = self.bodies.get(name)
             if not isinstance(body, Ref):

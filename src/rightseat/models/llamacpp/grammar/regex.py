@@ -1,4 +1,4 @@
-"""Patterns of JSON Schema (ECMA-262) as expressions, as far as a grammar can say them."""
+"""Parse JSON Schema patterns (ECMA-262) to expressions, as far as a grammar can express them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rightseat.models.llamacpp.grammar.expr import EMPTY, Alt, Expr, Ref, Rep, S
 MAX_PATTERN = 4000
 MAX_NESTING = 40
 MAX_BRANCHES = 128
-# A repetition within a repetition has many readings: the engine would follow them all.
+# Nested repetitions are ambiguous, and the engine would follow every parse.
 INNER_REPEAT = 16
 FOREVER = 1 << 60
 
@@ -33,7 +33,7 @@ _SIMPLE = {"*": (0, FOREVER), "+": (1, FOREVER), "?": (0, 1)}
 
 
 class Unsayable(Exception):
-    """The pattern has something that is no matter of a grammar: a look-around, a back reference…"""
+    """The pattern uses a feature that a grammar cannot express, such as a look-around or back reference."""
 
 
 class _Reader:
@@ -125,7 +125,7 @@ class _Reader:
     def member(self) -> Ranges:
         char = self.take()
         if char == "[" or (char in "&-~" and self.peek() == char):
-            # Engines differ: some read nested sets and set operations here.
+            # Engines differ: some read nested sets and set operations.
             raise Unsayable("a class within a class")
         if char != "\\":
             return of(char)
@@ -165,7 +165,7 @@ def _repeated(atom: Expr, found: re.Match[str]) -> Expr:
 
 
 def parse(pattern: str, limit: int, around: int, whole: bool = False) -> Expr:
-    """The strings that the pattern takes: those that contain a match, unless anchors say more."""
+    """Return the strings that contain a match of the pattern, or match it as a whole where anchored."""
     if len(pattern) > MAX_PATTERN:
         raise Unsayable("it is too long")
     reader = _Reader(pattern)
@@ -189,7 +189,7 @@ def _count(parts: list[Expr], mark: Ref) -> int:
 
 
 def _branches(expr: Expr) -> list[list[Expr]]:
-    """Alternatives, opened as far as needed to bring anchors to their edges."""
+    """Expand alternatives as far as needed to bring anchors to the edges."""
     found: list[list[Expr]] = []
     todo = [[expr]]
     while todo:
@@ -224,7 +224,7 @@ def _marked(expr: Expr) -> bool:
 
 
 def _bounded(expr: Expr, limit: int) -> Expr:
-    """What may be repeated for ever is repeated up to the limit."""
+    """Limit unbounded repetitions."""
     match expr:
         case Seq(parts):
             return seq(*(_bounded(part, limit) for part in parts))

@@ -1,4 +1,4 @@
-"""A grammar under construction: named rules, and the text that llama.cpp reads."""
+"""GrammarRules: named rules of a grammar under construction, and their GBNF text."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _FIXED: dict[str, Expr] = {"char": Raw(CHAR), "comma": Raw('"," " "?'), "colon":
 
 
 def safe(hint: str) -> str:
-    """The hint as the name of a rule."""
+    """Convert a hint to a valid rule name."""
     return _UNSAFE.sub("-", hint.lower()).strip("-")[:32].strip("-") or "rule"
 
 
 class Rules:
-    """Rules are added by name; a name is made unique and safe, and is given back."""
+    """Named rules. Methods that add one return its name, made unique and valid."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -46,23 +46,23 @@ class Rules:
         self._judged = 0
 
     def add(self, name: str, body: Expr | str) -> str:
-        """The body is GBNF, or an expression. The name comes back changed if it is taken or unsafe."""
+        """Add a rule with a GBNF text or expression as its body; returns its actual name."""
         name = self.reserve(name)
         self.define(name, body)
         return name
 
     def define(self, name: str, body: Expr | str) -> None:
-        """Gives a reserved name its body."""
+        """Set the body of a reserved rule."""
         self.bodies[name] = Raw(body) if isinstance(body, str) else body
         self._dead.discard(name)
 
     @staticmethod
     def quote(text: str) -> str:
-        """GBNF for exactly this text, whatever is in it."""
+        """Return a GBNF literal for exactly this text."""
         return quoted(text)
 
     def reserve(self, hint: str) -> str:
-        """A free name, to be given its body later."""
+        """Reserve a free rule name; `define` sets its body later."""
         name = stem = safe(hint)
         while name in self.bodies:
             self._counts[stem] += 1
@@ -75,7 +75,7 @@ class Rules:
         return name
 
     def share(self, hint: str, body: Expr) -> Ref:
-        """A rule for the body, the same one for the same body."""
+        """Return a reference to the rule with this body; equal bodies share one rule."""
         if isinstance(body, Ref):
             return body
         if body not in self._known:
@@ -83,14 +83,14 @@ class Rules:
         return Ref(self._known[body])
 
     def add_schema(self, schema: dict[str, Any], hint: str = "value") -> str:
-        """Rules for JSON text that satisfies the schema; what cannot be said is appended to `unsaid`."""
-        # Imported here because schemas are written with rules.
+        """Add rules for a schema; returns the rule name. Inexpressible keywords go to `unenforced`."""
+        # Imported here because `build` imports this module.
         from rightseat.models.llamacpp.grammar.build import add_schema
 
         return add_schema(self, schema, hint)
 
     def bury(self) -> set[str]:
-        """Names of all rules that no finite text satisfies. Looks only at those added since the last time."""
+        """Return the rules that no finite text satisfies; checks only rules added since the last call."""
         fresh = list(self.bodies)[self._judged :]
         self._judged = len(self.bodies)
         live = set(self.bodies) - set(fresh) - self._dead
@@ -108,7 +108,7 @@ class Rules:
         return self._dead
 
     def text(self, root: str = "root") -> str:
-        """The grammar, from the rules that the root reaches."""
+        """Return the GBNF text of all rules reachable from the root."""
         dead = self.bury()
         bodies = {name: _without(body, dead) for name, body in self.bodies.items() if name not in dead}
         return Page(bodies, set(self.bodies)).text(root)

@@ -1,4 +1,4 @@
-"""What stands between the quotes of a string or a key."""
+"""Grammar of strings and of the content of property names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.models.llamacpp.grammar.limits import MAX_REPEAT, MAX_REQUIRED
 from rightseat.models.llamacpp.grammar.regex import Unsayable, parse
 
 QUOTE = Lit('"')
-# A tree of more names than this is not written out to keep other names apart from them.
+# Limit of the trie that excludes names.
 MAX_TREE = 4000
 
 
@@ -35,7 +35,7 @@ def content(way: Way, document: Document, limit: int) -> Expr:
 
 
 def _shaped(way: Way, document: Document, limit: int) -> Expr | None:
-    """By pattern, else by format; further ones are left unsaid."""
+    """Return the content by the first supported pattern, else by format; notes further patterns."""
     found: Expr | None = None
     for part in way.parts:
         pattern = part.schema.get("pattern")
@@ -72,10 +72,10 @@ def _fitted(shaped: Expr, low: int, high: int | None, way: Way, document: Docume
 
 
 def other_than(names: Iterable[str], limit: int) -> Expr | None:
-    """Strings that are none of the names; None when there are too many names."""
+    """Return strings that equal none of the names; None if there are too many names."""
     tree: dict[str, Any] = {}
     size = 0
-    # A longer name cannot come up.
+    # Longer names cannot be generated.
     for name in (name for name in names if len(name) <= limit):
         branch = tree
         for char in name:

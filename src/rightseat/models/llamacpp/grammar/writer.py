@@ -1,4 +1,4 @@
-"""What the writers of objects and arrays share: a rule for each set of places, written once."""
+"""SchemaWriter: one rule per set of pointers, shared by the object and array builders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Writer:
         self.todo: list[Places] = []
 
     def node(self, places: Places, hint: str) -> Ref:
-        """The rule for values that satisfy all places. Written later: a schema may contain itself."""
+        """Return the rule for values that satisfy all pointers; its body comes later (schemas recurse)."""
         places = frozenset(map(self.document.resolved, places))
         if not places:
             return self.anything(self.limits.depth)
@@ -28,7 +28,7 @@ class Writer:
         return Ref(self.names[places])
 
     def anything(self, depth: int) -> Ref:
-        """Any value, nested so many levels deep at most."""
+        """Return the rule for any JSON value with at most `depth` nesting levels."""
         text = self.rules.share("string", string(Way(()), self.document))
         found: Expr = alt(
             text, self.rules.share("number", any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")

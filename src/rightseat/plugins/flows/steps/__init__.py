@@ -1,9 +1,9 @@
-"""The step kinds by name: one file each, imported when a flow first has one.
+"""Step kinds by name: one module each, imported when a flow first uses it.
 
-A module has `run(stage)`; and perhaps `check(step, flow, known)`, which yields what is wrong with the step's
-params, `jumps(step)`, the names of the steps that it may go on with, and `repeatable(step, kit)`, whether it
-may run again when nobody knows if it has: without it, ours are and others are not. Others' kinds come by the
-entry points `rightseat.steps`.
+A module defines `run(ctx)` and optionally `check(step, flow, known)`, which yields problems of the params;
+`jumps(step)`, the names of the steps it may continue with; and `repeatable(step, services)`, whether it may
+run again after a crash (default: built-in kinds yes, others no). Other packages add kinds by the entry point
+group `rightseat.steps`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def names() -> list[str]:
 
 @cache
 def kind(name: str) -> Kind:
-    """The kind of that name; what is none is the name of a tool of lib/."""
+    """Return the kind of that name; any other name is a tool of lib/."""
     ours = name in KINDS or name not in others()
     try:
         module: Any = (
@@ -91,7 +91,7 @@ def kind(name: str) -> Kind:
 
 
 def broken(name: str, why: str) -> Kind:
-    """A kind whose package is not there, or not whole: flows with it are not loaded."""
+    """Return a kind that cannot be imported: its check fails, so flows with it are not loaded."""
 
     async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
         raise StepFailed(why)

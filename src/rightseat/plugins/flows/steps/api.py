@@ -1,7 +1,7 @@
-"""Calls an operation of the plugin's API. What its arguments are is known, or the model says it, or a person.
+"""Step kind `api`: calls an operation of the plugin's API.
 
-A model is asked only for what is not known: `values` of the step, or what the step before gave under the same
-names. With `values` the optional arguments that are not among them are left out.
+Arguments come from the step's `values`, then from equally named data of the step before, then from the model;
+the operation asks a person for what is still missing. With `values`, other optional arguments are omitted.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
 PARAMS = ("endpoint", "values")
 WHOLE = 1 << 40
-"""Tokens: the next steps get all that the server sent; only prompts are cut."""
+"""Token budget of the call: the next steps get the whole response; only prompts are cut."""
 SMALL = 64 << 10
-"""Characters that are read in the loop itself."""
+"""Characters of a response that is parsed in the event loop; longer ones go to a thread."""
 Schema = dict[str, Any]
 ASKED = """\
 A workflow calls an operation of an API. Say the arguments.
@@ -52,7 +52,7 @@ leave it out or write null; never make one up."""
 
 
 class Kept(Struct, frozen=True):
-    """Between a question and its answer: the arguments, and what the tool left for itself."""
+    """State between a question and its answer: the arguments and the tool's own state."""
 
     arguments: dict[str, Any]
     state: Any = None
@@ -73,7 +73,7 @@ async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
             raise StepFailed(f"The arguments do not fit {endpoint(stage.step)}: {wrong}")
         kept = Kept(known)
         if wanted is not None:
-            # A model may say something else the next time: what is repeated must be the same request.
+            # Saved because a model may answer differently next time, and a retry must send the same request.
             await stage.keep(to_builtins(kept))
     context = ToolContext(stage.turn, stage.key, kept.state, stage.answers, budget=WHOLE, key=stage.key)
     assert tool.call is not None
@@ -96,7 +96,7 @@ def operation(stage: Stage) -> Tool:
 
 
 def endpoint(step: Step) -> str:
-    """As the document's operations are called: one blank, the method in capitals."""
+    """Return the endpoint as an operation id: upper-case method, one space, path."""
     method, _, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
     return f"{method.upper()} {path}"
 
@@ -104,7 +104,7 @@ def endpoint(step: Step) -> str:
 async def output(stage: Stage, result: Result) -> Output:
     match result:
         case Result({"error": {"code": "denied"}}, failed=True):
-            # Not an error: there is nothing to try again, or to explain.
+            # Not an error: no retry and no on_error.
             raise FlowStopped(f"The step {stage.step.name!r} was not allowed, so the flow ends here.")
         case Result({"error": {"message": str(message)}}, failed=True):
             raise StepFailed(message)
@@ -122,7 +122,7 @@ async def output(stage: Stage, result: Result) -> Output:
 
 
 def settled(stage: Stage, tool: Tool) -> dict[str, Any]:
-    """What is known without a model: the step's values, then what the step before gave by the same names."""
+    """Return the arguments known without a model: the step's values, then equal names of the step before."""
     given = stage.step.params.get("values")
     values = value_of(given, Names(stage)) if isinstance(given, dict) else {}
     known = {name: value for name, value in values.items() if value is not None}
@@ -152,8 +152,8 @@ def within_defs(tool: Tool, schema: Schema) -> Schema:
 
 
 def unknown(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
-    """The schema of what a model is to say: required arguments, null where nobody knows, and the others
-    unless the author has fixed them. None when nothing is left to say."""
+    """Return the schema of arguments for the model to fill: missing required ones (nullable), and optional
+    ones unless `fixed`. None if nothing is missing."""
     properties = tool.parameters.get("properties") or {}
     required = [name for name in tool.parameters.get("required") or () if name not in known]
     needed = bool(tool.parameters.get("required"))

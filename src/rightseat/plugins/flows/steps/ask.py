@@ -1,5 +1,5 @@
-"""Asks the person: `params.question`, for free text, for one of `params.options`, or for values that fit
-`params.schema`. The answer is the step's output."""
+"""Step kind `ask`: asks the user `params.question`, for free text, for one of `params.options`, or for values
+that fit `params.schema`. The answer is the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goes on with one of several steps: by the first condition that holds, else as the model picks."""
+"""Step kind `choice`: continues with the step of the first true condition, or with the model's pick."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
 
 
 def picking(choices: Iterable[Choice]) -> dict[str, Any]:
-    """The schema that leaves the model nothing but the steps' names."""
+    """Return a schema that allows only the steps' names."""
     steps = list(dict.fromkeys(one.step for one in choices))
     return {
         "type": "object",
@@ -130,7 +130,7 @@ def conditioned(step: Step, flow: Flow, given: dict[str, Any], key: str) -> Iter
 
 
 def undescribed(step: Step, flow: Flow) -> Iterator[Problem]:
-    """A model can only pick among what is described."""
+    """Warn where the model picks among options without descriptions."""
     open_ways = [one for one in listed(step) if isinstance(one, dict) and one.get("when") is None]
     if len(open_ways) > 1 and not all(one.get("description") for one in open_ways):
         what = "The model is to pick among steps that are not described."

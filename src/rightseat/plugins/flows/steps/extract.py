@@ -1,4 +1,4 @@
-"""Takes values out of what a step gave: by dotted keys, or by JSONPath where a key begins with `$`."""
+"""Step kind `extract`: takes values from a step's output, by dotted paths or JSONPath (`$…`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMS = ("keys", "from")
 async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
     data = opened(source(stage))
     paths = wanted(stage.step.params["keys"])
-    # A JSONPath may look into every corner of large data.
+    # A JSONPath may scan all of large data.
     far = any(map(jsonpath.is_one, paths.values()))
     found = await asyncio.to_thread(all_of, data, paths) if far else all_of(data, paths)
     yield Artifact(f"extract-{secrets.token_hex(8)}", "table", stage.step.name, table(found))
@@ -46,7 +46,7 @@ def source(stage: Stage) -> Any:
 
 
 def wanted(given: Any) -> dict[str, str]:
-    """Name → path. A list's names are the last parts, or the whole paths where two would be the same."""
+    """Return name → path. A listed path is named by its last key, or in full where two would be equal."""
     if isinstance(given, dict):
         return {str(name): str(path) for name, path in given.items()}
     listed = [str(one) for one in (given if isinstance(given, list) else [given])]
@@ -70,13 +70,13 @@ def taken(data: Any, path: str) -> Any:
         return at(data, keys(path))
     except Missing:
         if isinstance(data, dict) and path in data:
-            # A key with dots in it.
+            # A key that contains dots.
             return data[path]
         raise
 
 
 def table(found: dict[str, Any]) -> Any:
-    """As rows: lists of the same length are its columns, one list of objects is the table itself."""
+    """Return rows: lists of equal length become columns; a single list of objects is the table itself."""
     values = list(found.values())
     if len(values) == 1 and isinstance(values[0], list) and values[0]:
         [[name, rows]] = found.items()

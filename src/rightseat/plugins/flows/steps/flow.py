@@ -1,5 +1,5 @@
-"""Runs another flow: `params.flow` names it, of this plugin or as "plugin/name". `params.question` is what it
-is asked, else the question at hand. Its last output is the step's."""
+"""Step kind `flow`: runs another flow, `params.flow`, of this plugin or as "plugin/name", with
+`params.question` or the current question. Its last output is the step's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the model: `system_prompt` and `user_prompt` with names in braces. As the last step it answers."""
+"""Step kind `llm`: sends `system_prompt` and `user_prompt` to the model. As the last step it answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
 
 
 def settings(stage: Stage) -> Settings:
-    """What the caller wants holds for the answer alone; what the step says holds before it."""
+    """Return the step's settings; as the last step, on top of the caller's."""
     given = stage.turn.settings if stage.last else Settings()
     return replace(given, **{name: stage.step.params[name] for name in NUMBERS if name in stage.step.params})
 

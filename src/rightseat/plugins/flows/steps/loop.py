@@ -1,6 +1,5 @@
-"""Runs its `params.steps` again and again: for each item of `params.over`, or until `params.until` holds; at
-most `params.max` times. In them `{item}` is the item and `{round}` its number from 1. The output is the list
-of what the rounds gave."""
+"""Step kind `loop`: repeats `params.steps` for each item of `params.over`, or until `params.until` holds, at
+most `params.max` times. `{item}` is the item, `{round}` its number from 1. The output lists all rounds'."""
 
 from __future__ import annotations
 
@@ -125,7 +124,7 @@ class Rounds:
         return Output(self.results[-1]) if self.results else self.stage.previous
 
     def enough(self) -> bool:
-        """Whether `until` holds, for what the last round gave."""
+        """Whether `until` holds for the last round's output."""
         given = self.stage.step.params.get("until")
         if given is None or not self.results:
             return False

@@ -1,5 +1,5 @@
-"""Does nothing, or says what the file says: `say`, with names in braces, for which no model is asked. Without
-a `next` the flow ends here; else what came before goes on."""
+"""Step kind `none`: passes the previous output on. As the last step it may answer with the template `say`,
+without a model call. Without `next` the flow ends here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs its `params.branches` at once, `params.at_once` of them: each is a step, or a list of steps in their
-order. The output is what each of them gave, by its name."""
+"""Step kind `parallel`: runs `params.branches` concurrently, `params.at_once` at a time. A branch is a step
+or a list of steps. The output maps branch names to outputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
 
 
 def check_inner(value: Any, name: str, step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
-    """What is wrong with steps within a step."""
+    """Check the steps nested in a step."""
     try:
         made = sequence(value, name, flow)
     except ValueError as error:
@@ -94,7 +94,7 @@ async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
 
 
 async def heard(stage: Stage, flows: dict[str, Flow]) -> dict[str, Any]:
-    """Each branch's state, with the answers to its own questions."""
+    """Return each branch's state, with the answers to its own questions."""
     if not isinstance(stage.state, dict):
         return {}
     states: dict[str, Any] = dict(stage.state.get("branches") or {})

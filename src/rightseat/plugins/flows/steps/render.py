@@ -1,4 +1,4 @@
-"""Draws a chart of a table that a step gave: kind and axes by the file, the model, or the columns alone."""
+"""Step kind `render`: draws a chart of a step's table. Params, the model or the columns choose its kind."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def chosen(stage: Stage, found: Grid) -> Chart:
     try:
         answer = await structured(stage.kit.model, asked(stage, found), schema(found))
     except UpstreamGarbled:
-        # A chart that nobody chose is better than none.
+        # Fall back to the default chart.
         return guess
     return fitting(filled_in(guess, answer), found)
 
@@ -94,7 +94,7 @@ async def chosen(stage: Stage, found: Grid) -> Chart:
 def filled_in(guess: Chart, given: dict[str, Any]) -> Chart:
     y = given.get("y", guess.y)
     x = str(given.get("x", guess.x) or "")
-    # What was guessed for another x may be that x itself.
+    # The guessed series may be the x that was given.
     series = str(given.get("series", "" if guess.series == x else guess.series) or "")
     return Chart(
         kind=given.get("kind", guess.kind),
@@ -118,7 +118,7 @@ def asked(stage: Stage, found: Grid) -> str:
 
 
 def shown(turn: Turn, made: Plot, drawn: dict[str, Any], name: str) -> Artifact:
-    """The chart, or a picture of it where nothing draws charts."""
+    """Return the chart as an artifact, or as an SVG file for clients that show no artifacts."""
     id = f"chart-{secrets.token_hex(8)}"
     if turn.shows_artifacts:
         return Artifact(id, "chart", name, drawn)

@@ -1,4 +1,4 @@
-"""Asks a database: by a query that the model writes, or by `sql`, with `values` for its :names."""
+"""Step kind `sql`: queries a database, with SQL from the model or with `sql` and `values` for its :names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def asked(stage: Stage) -> Any:
         plain = {name: scalar(one) for name, one in values.items()}
         return await ask.ran(database, str(params["sql"]), plain)
     background = as_text(value_of(params.get("background") or "", names))
-    # Tables get half of the room: the rest is for the question and the background.
+    # Tables get half of the budget; the rest is for the question and the background.
     half = room(stage.kit.context) // 2
     wanted = ask.Question(text=question, background=middle(background, half // 2), budget=half)
     return await ask.answered(stage.kit.model, database, wanted)
@@ -68,7 +68,7 @@ async def chosen(stage: Stage, question: str) -> Any:
 
 
 def scalar(value: Any) -> Any:
-    """What a query can be given: objects go as text."""
+    """Return a value that a query accepts: objects become text."""
     if isinstance(value, list):
         return [scalar(one) for one in value]
     return value if value is None or isinstance(value, str | int | float) else as_text(value)

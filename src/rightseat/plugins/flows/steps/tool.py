@@ -1,7 +1,7 @@
-"""Calls a tool of the plugin's lib/: `params.tool` names it, or the call_type itself does.
+"""Step kind `tool`: calls a tool of the plugin's lib/, named by `params.tool` or by the call_type itself.
 
-Its arguments are the other params, with names in braces filled in; `params.arguments` where they are given
-apart. What is not given is looked for in the output before, by name.
+Its arguments are `params.arguments`, or else the other params, with placeholders filled in. Missing arguments
+are taken from the previous output by name.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def arguments(stage: Stage, tool: Tool) -> dict[str, Any]:
 
 
 async def called(tool: Tool, given: dict[str, Any], stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    """A tool's call as a step: what it asks is asked, and what fails is the step's failure. A tool that
-    needs a yes is asked for first; its own questions come after that."""
+    """Call a tool as a step: a failed result raises StepError. A tool with `confirm` first asks for approval;
+    its own questions come after that."""
     if tool.call is None:
         raise StepFailed(f"The tool {tool.name} cannot be called from here.")
     problem = (tool.check or checker(tool.parameters).problem)(given)
@@ -100,7 +100,7 @@ async def called(tool: Tool, given: dict[str, Any], stage: Stage) -> AsyncIterat
 
 
 def output(result: Result) -> Output:
-    """A class of the original's SDK gives `{"output", "message"}`: these are what its step gives."""
+    """Return the step's output; a class of the original SDK returns `{"output", "message"}`."""
     if result.failed:
         raise StepFailed(reason(result.content))
     match result.content:

@@ -1,6 +1,7 @@
-"""The databases that can be asked: one file each. Each opens a session that can only read, by its own means.
+"""Database drivers, one module each (sqlite, duckdb, postgres, mysql), with read-only sessions.
 
-A session is opened for one query and closed after it: nothing that a query does to it can outlive it.
+A session serves one query and is closed after it, so no state outlives a query. `make_driver` imports the
+module for a URL and calls its `open_driver`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rightseat.plugins.sql.schema import Table
 from rightseat.types.nearest import nearest
 
 NEEDED = ("sqlalchemy", "sqlglot")
-# By what a URL begins with; `+driver` may follow, as SQLAlchemy has it.
+# URL scheme → module; a `+driver` suffix is allowed, as in SQLAlchemy.
 KINDS = {
     "sqlite": "sqlite",
     "duckdb": "duckdb",
@@ -34,24 +35,24 @@ class Session(Protocol):
     def query(self, query: Query, /) -> Rows: ...
 
     def stop(self) -> None:
-        """Ends a query that runs in another thread."""
+        """Stop a query that runs in another thread."""
         ...
 
 
 class Driver(Protocol):
     dialect: str
-    """sqlglot's name for its SQL."""
+    """sqlglot's name of the dialect."""
 
     def session(self, limits: Limits, /) -> AbstractContextManager[Session]: ...
 
     def tables(self) -> Iterator[Table]:
-        """All tables and views that can be read, without the database's own."""
+        """Yield readable tables and views, without system tables."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a database is: SQLAlchemy's URL, and the folder that a file's name starts at."""
+    """Database URL (SQLAlchemy's), and the folder that relative file names start at."""
 
     url: Any
     folder: Path
@@ -67,9 +68,9 @@ class Place:
 
 
 def driver(url: str, folder: Path) -> Driver:
-    """For a database's URL; ConfigError when there is none, or what it needs is not installed."""
+    """Make the driver for a URL; ConfigError if the URL is invalid or a package is not installed."""
     for needed in NEEDED:
-        # Not imported here: that takes longer than a start should.
+        # Only look for the package: importing it would slow down the start.
         if find_spec(needed) is None:
             raise ConfigError(f"{needed} is not installed: pip install 'rightseat[sql]'.")
     from sqlalchemy.engine import make_url

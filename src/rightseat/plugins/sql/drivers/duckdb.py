@@ -1,4 +1,4 @@
-"""DuckDB: the file opened for reading only, without access to anything outside it, and settings locked."""
+"""DuckDB driver: the file opened read-only, without external access, with locked settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rightseat.plugins.sql.schema import Column, Table
 BATCH = 100
 SETTINGS = {
     "enable_external_access": "false",
-    # Else a name that is no table's may be a variable's of this process.
+    # Otherwise an unknown table name may resolve to a Python variable.
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -99,7 +99,7 @@ class Reading:
         self.stop()
 
     def query(self, query: Query) -> Rows:
-        # It has no setting for the longest query.
+        # DuckDB has no setting for a query timeout.
         clock = threading.Timer(self.limits.seconds, self.expire)
         clock.start()
         try:
@@ -121,7 +121,7 @@ class Reading:
         return gathered.done()
 
     def single(self, text: str) -> list[duckdb.Statement]:
-        """One SELECT: the rest would only be refused where it writes."""
+        """Parse the text; QueryFailed unless it is exactly one SELECT."""
         found = self.connection.extract_statements(text)
         if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
             raise QueryFailed("Only one SELECT can be run.")

@@ -1,5 +1,5 @@
-"""MySQL and MariaDB: a read-only transaction with a time limit. Writing files would still be possible to an
-account with the right FILE: it must not have it."""
+"""MySQL and MariaDB driver: a read-only transaction with a time limit. The account must not have the FILE
+privilege, which allows writing files even then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rightseat.plugins.sql.schema import Table
 
 BATCH = 100
 CONNECT_SECONDS = 10
-# How texts and names are quoted: the guard reads them so.
+# Quoting rules as the guard assumes them.
 MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 
 
@@ -68,7 +68,7 @@ class MySQL:
 
 
 def limit(cursor: Any, seconds: float) -> None:
-    """The two count the same limit in other units, by another name."""
+    """Set the time limit: max_execution_time in MySQL, max_statement_time in MariaDB."""
     try:
         cursor.execute(f"SET SESSION max_execution_time = {max(int(seconds * 1000), 1)}")
     except pymysql.Error:
@@ -85,7 +85,7 @@ class Reading:
             self.number = int(cursor.fetchall()[0][0])
 
     def stop(self) -> None:
-        # Only another connection can say it.
+        # KILL QUERY needs another connection.
         other = self.driver.connect()
         try:
             with other.cursor() as cursor, contextlib.suppress(pymysql.Error):

@@ -1,4 +1,4 @@
-"""PostgreSQL: a read-only transaction in which the query can only be what a cursor is declared for."""
+"""PostgreSQL driver: a read-only transaction, the query wrapped in a cursor declaration."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Postgres:
 
 
 class Moment(Loader):
-    """As the database writes it: Python has no infinity, nor years beyond 9999."""
+    """Loads dates and times as the database's text: Python has no infinity and no year beyond 9999."""
 
     def load(self, data: Buffer) -> str:
         text = bytes(data).decode()
@@ -78,7 +78,7 @@ class Reading:
         self.connection.cancel_safe(timeout=CONNECT_SECONDS)
 
     def query(self, query: Query) -> Rows:
-        # A cursor takes a SELECT and nothing else, and one that is prepared no second statement.
+        # DECLARE CURSOR accepts only a SELECT, and a prepared one no second statement.
         text = "DECLARE answer NO SCROLL CURSOR FOR " + query.marked("%({})s", percent=True)
         try:
             cursor = self.connection.cursor()

@@ -1,4 +1,4 @@
-"""SQLite: the file opened for reading only, an authorizer that lets only reading through, a deadline."""
+"""SQLite driver: the file opened read-only, an authorizer that allows only reads, a deadline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rightseat.plugins.sql.schema import Table
 BATCH = 100
 STEPS = 5000
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
-# They reach files, libraries or the process even where nothing is written.
+# Functions that reach files, libraries or memory without writing.
 HARMFUL = {"load_extension", "writefile", "readfile", "edit", "fts3_tokenizer", "zeroblob", "randomblob"}
 
 
@@ -61,7 +61,7 @@ class Reading:
             self.late = time.monotonic() > deadline
             return self.late
 
-        # One operation makes no value larger than what would be read in all.
+        # No single value may exceed the limit of the whole result.
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(limits.bytes, 1 << 16))
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.set_progress_handler(ticking, STEPS)
