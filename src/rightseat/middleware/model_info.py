@@ -32,7 +32,7 @@ Watch = Callable[[Model, Source], Model]
 
 def source_of(model: Model) -> Source:
     """Describe a model that was passed as an object."""
-    kind = type(model).__name__.lower()
+    kind = type(model).__name__.removesuffix("Model").lower() or "model"
     return Source(kind, str(getattr(model, "name", kind))[:100])
 
 

@@ -33,40 +33,40 @@ class Usage(Struct, frozen=True, gc=False):
         )
 
 
-class RunStarted(Struct, frozen=True, tag=True):
+class RunStarted(Struct, frozen=True, tag="RunStarted"):
     thread: str
     run: str
 
 
-class TextStart(Struct, frozen=True, tag=True):
+class TextStart(Struct, frozen=True, tag="TextStart"):
     id: str
     refusal: bool = False
 
 
-class TextDelta(Struct, frozen=True, tag=True):
+class TextDelta(Struct, frozen=True, tag="TextDelta"):
     id: str
     text: str
     logprobs: Any = None
 
 
-class TextEnd(Struct, frozen=True, tag=True):
+class TextEnd(Struct, frozen=True, tag="TextEnd"):
     id: str
 
 
-class ReasoningStart(Struct, frozen=True, tag=True):
+class ReasoningStart(Struct, frozen=True, tag="ReasoningStart"):
     id: str
 
 
-class ReasoningDelta(Struct, frozen=True, tag=True):
+class ReasoningDelta(Struct, frozen=True, tag="ReasoningDelta"):
     id: str
     text: str
 
 
-class ReasoningEnd(Struct, frozen=True, tag=True):
+class ReasoningEnd(Struct, frozen=True, tag="ReasoningEnd"):
     id: str
 
 
-class CallStart(Struct, frozen=True, tag=True):
+class CallStart(Struct, frozen=True, tag="CallStart"):
     """Start of a tool call. A `client` call ends the run; any other is followed by a CallResult."""
 
     id: str
@@ -75,38 +75,38 @@ class CallStart(Struct, frozen=True, tag=True):
     client: bool = False
 
 
-class CallArgs(Struct, frozen=True, tag=True):
+class CallArgs(Struct, frozen=True, tag="CallArgs"):
     id: str
     json: str
 
 
-class CallEnd(Struct, frozen=True, tag=True):
+class CallEnd(Struct, frozen=True, tag="CallEnd"):
     id: str
 
 
-class CallResult(Struct, frozen=True, tag=True):
+class CallResult(Struct, frozen=True, tag="CallResult"):
     id: str
     content: str
     failed: bool = False
 
 
-class StateSnapshot(Struct, frozen=True, tag=True):
+class StateSnapshot(Struct, frozen=True, tag="StateSnapshot"):
     state: Any
 
 
-class StateDelta(Struct, frozen=True, tag=True):
+class StateDelta(Struct, frozen=True, tag="StateDelta"):
     patch: list[dict[str, Any]]
 
 
-class StepStart(Struct, frozen=True, tag=True):
+class StepStart(Struct, frozen=True, tag="StepStart"):
     name: str
 
 
-class StepEnd(Struct, frozen=True, tag=True):
+class StepEnd(Struct, frozen=True, tag="StepEnd"):
     name: str
 
 
-class Interrupt(Struct, frozen=True, tag=True):
+class Interrupt(Struct, frozen=True, tag="Interrupt"):
     """Interrupt: the run waits for a person: a question (ask), an approval (confirm) or values (form)."""
 
     id: str
@@ -119,27 +119,27 @@ class Interrupt(Struct, frozen=True, tag=True):
     """Original value of the agent's interrupt, for clients made for this agent."""
 
 
-class Artifact(Struct, frozen=True, tag=True):
+class Artifact(Struct, frozen=True, tag="Artifact"):
     id: str
     kind: Literal["table", "chart", "file", "text"]
     name: str
     content: Any
 
 
-class Citations(Struct, frozen=True, tag=True):
+class Citations(Struct, frozen=True, tag="Citations"):
     items: list[dict[str, Any]]
 
 
-class Suggestions(Struct, frozen=True, tag=True):
+class Suggestions(Struct, frozen=True, tag="Suggestions"):
     prompts: tuple[str, ...]
 
 
-class Custom(Struct, frozen=True, tag=True):
+class Custom(Struct, frozen=True, tag="Custom"):
     name: str
     value: Any
 
 
-class Nested(Struct, frozen=True, tag=True):
+class Nested(Struct, frozen=True, tag="Nested"):
     """Event of a sub-run: an agent that a tool call handed over to. Its RunStarted and final event are
     wrapped too; its state, steps and artifacts are not: they appear as events of the outer run."""
 
@@ -149,7 +149,7 @@ class Nested(Struct, frozen=True, tag=True):
     event: Event
 
 
-class RunFinished(Struct, frozen=True, tag=True):
+class RunFinished(Struct, frozen=True, tag="RunFinished"):
     """End of a run. `pending`: client calls that it waits for. `usage`: total of its model calls."""
 
     reason: Reason
@@ -157,7 +157,7 @@ class RunFinished(Struct, frozen=True, tag=True):
     pending: tuple[str, ...] = ()
 
 
-class RunFailed(Struct, frozen=True, tag=True):
+class RunFailed(Struct, frozen=True, tag="RunFailed"):
     code: str
     message: str
     status: int = 500

@@ -9,11 +9,11 @@ from msgspec import Struct
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
-class Text(Struct, frozen=True, tag=True):
+class Text(Struct, frozen=True, tag="Text"):
     text: str
 
 
-class Image(Struct, frozen=True, tag=True):
+class Image(Struct, frozen=True, tag="Image"):
     """Image part. `url` is an address or a `data:` URL; it is passed to the model, never fetched here."""
 
     url: str
@@ -22,7 +22,7 @@ class Image(Struct, frozen=True, tag=True):
     """File name, where the client sends one."""
 
 
-class File(Struct, frozen=True, tag=True):
+class File(Struct, frozen=True, tag="File"):
     """File part as the client sent it: base64 `data` or an upstream's `file_id`."""
 
     name: str | None = None

@@ -24,7 +24,7 @@ RESTARTED = RunFailed(
 )
 
 
-class Posted(Struct, frozen=True, tag=True):
+class Posted(Struct, frozen=True, tag="Posted"):
     """Input of the client for the run that follows."""
 
     messages: tuple[Message, ...]

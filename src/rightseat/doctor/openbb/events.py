@@ -29,33 +29,33 @@ class Status(Struct):
     hidden: bool | None = None
 
 
-class Lines(Struct, tag_field="chartType", tag=lambda name: name.lower()):
+class Lines(Struct, tag_field="chartType"):
     x: str = field(name="xKey")
     y: list[str] = field(name="yKey")
 
 
-class Line(Lines):
+class Line(Lines, tag="line"):
     pass
 
 
-class Bar(Lines):
+class Bar(Lines, tag="bar"):
     pass
 
 
-class Scatter(Lines):
+class Scatter(Lines, tag="scatter"):
     pass
 
 
-class Slices(Struct, tag_field="chartType", tag=lambda name: name.lower()):
+class Slices(Struct, tag_field="chartType"):
     angle: str = field(name="angleKey")
     label: str = field(name="calloutLabelKey")
 
 
-class Pie(Slices):
+class Pie(Slices, tag="pie"):
     pass
 
 
-class Donut(Slices):
+class Donut(Slices, tag="donut"):
     pass
 
 
